@@ -2,8 +2,10 @@
 const base = {
   rootDir: __dirname,
   testEnvironment: 'node',
+  // Packages that ship ES modules only are compiled like our own sources: jest's require can't load them as they are.
+  transformIgnorePatterns: ['/node_modules/(?!(temporal-polyfill|temporal-utils|temporal-spec)/)'],
   transform: {
-    '^.+\\.ts$': [
+    '^.+\\.[tj]s$': [
       '@swc/jest',
       {
         jsc: {
@@ -33,7 +35,7 @@ module.exports = {
     {
       ...base,
       displayName: 'integration',
-      testMatch: ['<rootDir>/{libs,services,tools}/**/*.integration.test.ts'],
+      testMatch: ['<rootDir>/{libs,services,tools,test-support}/**/*.integration.test.ts'],
       globalSetup: '<rootDir>/test-support/start-servers.ts',
       globalTeardown: '<rootDir>/test-support/stop-servers.ts',
     },
