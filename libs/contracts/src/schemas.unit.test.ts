@@ -43,7 +43,7 @@ function incompatibilities(versions: SchemaVersion[]): string[] {
 function enumsOf(schema: Schema): Array<{ name: string; default?: string }> {
   if (Array.isArray(schema)) return schema.flatMap(enumsOf);
   if (typeof schema !== 'object' || schema === null) return [];
-  const { type, name, fields, items, values } = schema as {
+  const { type, fields, items, values } = schema as {
     type: unknown;
     name: string;
     fields?: Array<{ type: Schema }>;

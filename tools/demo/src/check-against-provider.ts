@@ -1,0 +1,55 @@
+import type { SimulatorControl } from '../../provider-simulator/src/control-client';
+import type { CancelReceipt, Message } from './api-answers';
+import type { Screen } from './screen';
+
+/** Compares what the API says with what the provider really took on, recipient by recipient. */
+export async function checkCampaign(
+  control: SimulatorControl,
+  phoneNumberId: string,
+  messages: Message[],
+  screen: Screen,
+): Promise<boolean> {
+  const received = await receivedBy(control, phoneNumberId);
+  const twice = [...received.values()].filter((count) => count > 1).length;
+  const arrived = new Set(['submitted', 'sent', 'delivered', 'read']);
+  const missing = messages.filter((message) => arrived.has(message.status) && !received.has(digits(message.to))).length;
+  const never = new Set(['refused', 'cancelled', 'expired', 'scheduled']);
+  const wrong = messages.filter((message) => never.has(message.status) && received.has(digits(message.to))).length;
+  const { rejectedByRate: rejected } = await control.summary();
+  screen.line(
+    `  the provider received ${sumOf(received)} messages for ${received.size} recipients; twice: ${twice}; sent but not received: ${missing}; received though never sent: ${wrong}; over the rate: ${rejected}`,
+  );
+  return twice === 0 && missing === 0 && wrong === 0 && rejected === 0;
+}
+
+/** What a cancel counted as prevented must not be at the provider. */
+export async function checkCancel(
+  control: SimulatorControl,
+  phoneNumberId: string,
+  receipt: CancelReceipt,
+  messages: Message[],
+  screen: Screen,
+): Promise<boolean> {
+  const { total, prevented, inFlight, submitted, uncertain, ended } = receipt;
+  const received = await receivedBy(control, phoneNumberId);
+  const cancelled = messages.filter((message) => message.status === 'cancelled');
+  const broken = cancelled.filter((message) => received.has(digits(message.to))).length;
+  const addsUp = prevented + inFlight + submitted + uncertain + ended === total;
+  screen.line(
+    `  ${prevented} + ${inFlight} + ${submitted} + ${uncertain} + ${ended} = ${total}: ${addsUp ? 'adds up' : 'DOES NOT ADD UP'}`,
+  );
+  screen.line(
+    `  messages shown as cancelled: ${cancelled.length} (prevented: ${prevented}); of them at the provider: ${broken}; received by the provider: ${sumOf(received)}`,
+  );
+  return addsUp && broken === 0 && cancelled.length === prevented && received.size <= total - prevented;
+}
+
+async function receivedBy(control: SimulatorControl, phoneNumberId: string): Promise<Map<string, number>> {
+  const received = new Map<string, number>();
+  for await (const { recipient } of control.streamDeliveries({ phoneNumberId }))
+    received.set(recipient, (received.get(recipient) ?? 0) + 1);
+  return received;
+}
+
+const digits = (number: string): string => number.replace(/[^0-9]/g, '');
+const sumOf = (received: Map<string, number>): number => [...received.values()].reduce((sum, count) => sum + count, 0);
