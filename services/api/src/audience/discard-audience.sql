@@ -1,0 +1,1 @@
+DELETE FROM api.audience WHERE id = $1 AND status = 'uploading'

@@ -1,0 +1,1 @@
+UPDATE api.audience SET touched_at = now() WHERE id = $1 AND status = 'uploading' RETURNING id

@@ -1,0 +1,51 @@
+import 'reflect-metadata';
+import { randomBytes } from 'node:crypto';
+import type { DynamicModule } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyInstance } from 'fastify';
+import { encodeCrockford } from '#contracts/crockford';
+import { addHealthRoutes, type Condition } from '#runtime/http/health';
+import type { Log } from '#runtime/log';
+import { PROBLEMS } from '../problem/problem-table';
+import { addDocsPages } from './docs-pages';
+import type { Door } from './door';
+import { openApiDocument } from './openapi';
+import { ProblemFilter } from './problem-filter';
+import { BODY_LIMIT_BYTES, readJsonBodies } from './read-json-body';
+
+const CORRELATION_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
+
+/** Nest on Fastify, with our body reader, our problems, and the documentation. Not listening yet. */
+export async function createHttpServer(module: DynamicModule, door: Door, condition: Condition, log: Log): Promise<NestFastifyApplication> {
+  const adapter = new FastifyAdapter({
+    bodyLimit: BODY_LIMIT_BYTES,
+    // The longest name is an external id of 128 characters, escaped.
+    routerOptions: { maxParamLength: 400 },
+    genReqId: (request: { headers: Record<string, string | string[] | undefined> }) => {
+      const given = request.headers['x-correlation-id'];
+      return typeof given === 'string' && CORRELATION_ID.test(given) ? given : `cor_${encodeCrockford(randomBytes(16))}`;
+    },
+    // Ours is the one log; Fastify's would print URLs and headers.
+    logger: false,
+    requestTimeout: 0,
+  } as ConstructorParameters<typeof FastifyAdapter>[0]);
+  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, { bodyParser: false, logger: false, abortOnError: false });
+  const server = adapter.getInstance() as unknown as FastifyInstance;
+  readJsonBodies(server);
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-correlation-id', request.id);
+    done();
+  });
+  addHealthRoutes(server, condition);
+  server.get('/errors/:code', (request, reply) => {
+    const { code } = request.params as { code: string };
+    const known = Object.hasOwn(PROBLEMS, code) ? PROBLEMS[code as keyof typeof PROBLEMS] : undefined;
+    if (!known) return reply.callNotFound();
+    const [status, title, action] = known;
+    return reply.send({ code, status, title, action });
+  });
+  app.useGlobalFilters(new ProblemFilter(door, log));
+  addDocsPages(server, () => openApiDocument('1'));
+  return app;
+}
