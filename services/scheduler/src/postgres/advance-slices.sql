@@ -1,0 +1,1 @@
+SELECT * FROM scheduler.advance_slices($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)

@@ -1,0 +1,1 @@
+SELECT * FROM scheduler.apply_changes($1, $2, $3, $4, $5)

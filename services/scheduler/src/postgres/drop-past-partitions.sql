@@ -1,0 +1,1 @@
+SELECT scheduler.drop_past_due_partitions() AS dropped

@@ -1,0 +1,1 @@
+SELECT scheduler.end_watch($1, $2) AS done

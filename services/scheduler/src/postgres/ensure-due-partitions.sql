@@ -1,0 +1,1 @@
+SELECT scheduler.ensure_due_partitions($1)

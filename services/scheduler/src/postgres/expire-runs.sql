@@ -1,0 +1,1 @@
+SELECT scheduler.expire_runs($1, $2) AS ended

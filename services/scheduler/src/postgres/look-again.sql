@@ -1,0 +1,1 @@
+SELECT * FROM scheduler.look_again($1, $2, $3, $4)

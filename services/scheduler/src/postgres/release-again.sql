@@ -1,0 +1,1 @@
+SELECT scheduler.release_again($1, $2) AS done

@@ -1,0 +1,1 @@
+SELECT * FROM scheduler.take_unanswered($1, $2, $3)
