@@ -1,0 +1,1 @@
+SELECT sender.clear_number_hold($1)

@@ -1,0 +1,1 @@
+SELECT sender.ensure_claim_partitions($1)

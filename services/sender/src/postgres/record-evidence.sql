@@ -1,0 +1,1 @@
+SELECT sender.record_evidence($1, $2, $3, $4, $5, $6, $7, $8) AS settled

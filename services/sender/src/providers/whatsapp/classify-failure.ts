@@ -1,0 +1,37 @@
+import type { NotAccepted } from '../answer';
+import { unknown } from './classify-answer';
+
+/** How far a request had come when it ended without an answer. */
+export interface CallFailure {
+  /** Set in the tick in which the request was written to a socket; false only if not one byte can have left. */
+  written: boolean;
+  error: unknown;
+}
+
+/**
+ * The line between "not sent" and "uncertain" is the first byte on the socket, not the kind of error: a reset before it is
+ * harmless, the same reset after it may have been a sent message. So the code of the error never decides, it only explains.
+ */
+export function classifyFailure({ written, error }: CallFailure): NotAccepted {
+  const code = failureCode(error);
+  if (written) return unknown(`no answer: ${code}`, code);
+  return {
+    class: 'not_sent',
+    code: 'not_sent',
+    providerCode: code,
+    text: `the provider could not be called: ${code}`,
+    waitMs: 0,
+    growing: null,
+    retriesAtMost: null,
+    alert: false,
+  };
+}
+
+function failureCode(error: unknown): string {
+  for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
+    const { code } = at as NodeJS.ErrnoException;
+    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{2,40}$/.test(code)) return code;
+    if (at instanceof AggregateError && at.errors.length > 0) return failureCode(at.errors[0]);
+  }
+  return error instanceof Error && /^[A-Za-z]{1,40}$/.test(error.name) ? error.name : 'no_code';
+}

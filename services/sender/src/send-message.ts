@@ -1,0 +1,251 @@
+import { SpanKind, TraceFlags, type Span } from '@opentelemetry/api';
+import { attemptToken } from '#contracts/attempt-token';
+import type { Clock } from '#runtime/clock';
+import { scrub } from '#runtime/scrub';
+import { formatTraceparent, parseTraceparent, startChild } from '#runtime/trace-context';
+import type { ClaimedMessage, LaneMessage } from './lane/lane-message';
+import type { NumberLane } from './lane/number-lane';
+import type { SendingNumber } from './numbers/number-directory';
+import { decideOutcome, type Decision, type Outcome } from './outcome/decide-outcome';
+import type { AttemptResult } from './postgres/gate-port';
+import { unansweredCodes } from './providers/answer';
+import type { ProviderAdapter, SendOutcome } from './providers/provider';
+import { senderMetrics } from './sender-metrics';
+
+/** At the socket no slot may be older than this. */
+const SLOT_AGE_MS = 100;
+
+export interface SendMessageOptions {
+  clock: Clock;
+  tokenKey: Buffer;
+  random(): number;
+  /** Monotonic milliseconds of the last heartbeat that the group took. */
+  lastHeartbeatMs(): number;
+  /** Session time-out less a second: within it nobody else can have the partition. */
+  heartbeatFreshMs: number;
+  record(result: AttemptResult): void;
+  /** What follows for others than this message, and whether the host was reached. */
+  onDecision(sent: {
+    lane: NumberLane;
+    number: SendingNumber;
+    message: LaneMessage;
+    decision: Decision;
+    reached: boolean | null;
+  }): void;
+  repetitionOf(numberId: string): number;
+  onDone(lane: NumberLane): void;
+}
+
+/** From a claim and its slot to a recorded result: the only place that calls providers. */
+export class SendMessage {
+  private draining = false;
+  private out = 0;
+
+  constructor(private readonly options: SendMessageOptions) {}
+
+  get inFlight(): number {
+    return this.out;
+  }
+
+  drain(): void {
+    this.draining = true;
+  }
+
+  /** The claim's message is not sent, for a reason of ours: known not sent, without using up a retry. */
+  notSent({ message, claim }: ClaimedMessage, why: string): void {
+    const now = this.options.clock.nowMs();
+    senderMetrics.notPermitted.add(1, { why });
+    this.options.record({
+      ...this.base(message, claim.attempt, null, now, null),
+      outcome: 'not_sent',
+      text: why,
+      nextAttemptAt: now,
+    });
+  }
+
+  /** The slot was taken from the lane's pace. Resolves when the result is handed over for recording; never rejects. */
+  async send(
+    lane: NumberLane,
+    number: SendingNumber,
+    claimed: ClaimedMessage,
+    slot: number,
+    adapter: ProviderAdapter,
+  ): Promise<void> {
+    const { clock } = this.options;
+    const { message, claim, deadlineAt } = claimed;
+    const { accessToken } = number;
+    const token = attemptToken(this.options.tokenKey, message.item.occurrenceId, claim.attempt);
+    const built = adapter.build(message.found.content.content, message.found.recipient, token);
+    if (!built.ok || accessToken === null) {
+      lane.pace.giveUp();
+      if (accessToken === null) this.notSent(claimed, 'no_credentials');
+      else this.missingParameters(claimed, built.ok ? [] : built.missing);
+      return;
+    }
+
+    lane.inFlight++;
+    this.out++;
+    let asked = false;
+    let calledAt: number | null = null;
+    const { ownership } = lane;
+    const refuse = (why: string) => {
+      lane.pace.giveUp();
+      senderMetrics.notPermitted.add(1, { why });
+      return false;
+    };
+    const mayWrite = (): boolean => {
+      asked = true;
+      const now = clock.monotonicMs();
+      if (now >= deadlineAt) return refuse('claim_deadline');
+      if (now - slot > SLOT_AGE_MS) return refuse('slot_too_old');
+      if (now - this.options.lastHeartbeatMs() > this.options.heartbeatFreshMs) return refuse('heartbeat_too_old');
+      if (lane.ownership !== ownership || lane.block === 'not_owned' || this.draining) return refuse('not_ours');
+      if (!lane.pace.write(now)) return this.overtaken();
+      calledAt = clock.nowMs();
+      return true;
+    };
+    const span = this.startSpan(message, claim.attempt);
+    const outcome = await adapter.send({
+      number: { numberId: number.numberId, mode: number.mode, providerNumberId: number.providerNumberId, accessToken },
+      body: built.body,
+      deadlineAt,
+      writeBy: slot + SLOT_AGE_MS,
+      mayWrite,
+    });
+    if (!asked) lane.pace.giveUp();
+    lane.inFlight--;
+    this.out--;
+    this.finish(lane, number, claimed, outcome, calledAt, span);
+    this.options.onDone(lane);
+  }
+
+  private overtaken(): false {
+    senderMetrics.notPermitted.add(1, { why: 'pace' });
+    return false;
+  }
+
+  private finish(
+    lane: NumberLane,
+    number: SendingNumber,
+    { message, claim }: ClaimedMessage,
+    { answer, writtenAt, answeredAt }: SendOutcome,
+    calledAt: number | null,
+    span: Span | null,
+  ): void {
+    const now = this.options.clock.nowMs();
+    senderMetrics.sends.add(1, { class: answer.class });
+    const providerMs = writtenAt === null ? null : answeredAt - writtenAt;
+    if (providerMs !== null) senderMetrics.providerSeconds.record(providerMs / 1_000);
+    if (calledAt !== null && claim.attempt === 1)
+      senderMetrics.lagSeconds.record(Math.max(0, calledAt - message.item.dueAt) / 1_000);
+
+    // Our own checks say nothing about the host, and such a message may go at once.
+    const ours = answer.class === 'not_sent' && unansweredCodes.ours.has(answer.providerCode ?? '');
+    const decision = decideOutcome(answer, {
+      attempt: ours ? 1 : claim.attempt,
+      retriesUsed: claim.retriesUsed,
+      retryDelaysMs: claim.retryDelaysMs,
+      now,
+      random: this.options.random(),
+      repetition: this.options.repetitionOf(lane.numberId),
+    });
+    const result = this.resultOf(decision.outcome, this.base(message, claim.attempt, calledAt, now, providerMs, span), ours);
+    this.options.record(result);
+    if (span) {
+      span.setAttribute('punctual.outcome', decision.outcome.kind);
+      span.setAttribute('punctual.class', answer.class);
+      span.end();
+    }
+    const reached = writtenAt !== null ? true : ours ? null : false;
+    this.options.onDecision({ lane, number, message, decision, reached });
+  }
+
+  private missingParameters({ message, claim }: ClaimedMessage, missing: readonly string[]): void {
+    this.options.record({
+      ...this.base(message, claim.attempt, null, this.options.clock.nowMs(), null),
+      outcome: 'failed',
+      code: 'template_parameters',
+      text: `the recipient has no value for ${missing.join(', ')}`,
+      reachedProvider: false,
+    });
+  }
+
+  private base(
+    message: LaneMessage,
+    attempt: number,
+    calledAt: number | null,
+    endedAt: number,
+    providerMs: number | null,
+    span?: Span | null,
+  ) {
+    const context = span?.spanContext();
+    const traceparent = context ? formatTraceparent(context) : message.traceparent;
+    return {
+      occurrenceId: message.item.occurrenceId,
+      attempt,
+      calledAt,
+      endedAt,
+      waits: waitsOf(message, calledAt ?? endedAt, providerMs),
+      traceId: context?.traceId ?? null,
+      traceparent,
+    };
+  }
+
+  private resultOf(outcome: Outcome, base: ReturnType<SendMessage['base']>, ours: boolean): AttemptResult {
+    const text = 'text' in outcome && outcome.text !== null ? scrub(outcome.text) : null;
+    switch (outcome.kind) {
+      case 'accepted': {
+        const { providerMessageId, providerStatus } = outcome;
+        return { ...base, outcome: 'accepted', providerMessageId, providerStatus };
+      }
+      case 'failed': {
+        const { code, providerCode, reachedProvider } = outcome;
+        return { ...base, outcome: 'failed', code, providerCode, text, reachedProvider };
+      }
+      case 'retry': {
+        const { code, providerCode, nextAttemptAt, usesRetry, waitReason } = outcome;
+        return {
+          ...base,
+          outcome: 'retry',
+          code,
+          providerCode,
+          text,
+          nextAttemptAt: Math.ceil(nextAttemptAt),
+          usesRetry,
+          waitReason,
+        };
+      }
+      case 'not_sent':
+        return { ...base, outcome: 'not_sent', text, nextAttemptAt: ours ? base.endedAt : Math.ceil(outcome.nextAttemptAt) };
+      case 'uncertain':
+        return { ...base, outcome: 'uncertain', reason: outcome.reason, text };
+      default:
+        return outcome satisfies never;
+    }
+  }
+
+  /** Sampled messages only: a span for each of thousands a second would cost more than sending them. */
+  private startSpan(message: LaneMessage, attempt: number): Span | null {
+    const parent = parseTraceparent(message.traceparent);
+    if (!parent || !(parent.traceFlags & TraceFlags.SAMPLED)) return null;
+    const attributes = { 'punctual.occurrence_id': message.item.occurrenceId.toString('hex'), 'punctual.attempt': attempt };
+    return startChild('send message', message.traceparent ?? undefined, attributes, SpanKind.CLIENT);
+  }
+}
+
+/** Where the time went between the due time and now, in whole milliseconds. */
+export function waitsOf(
+  message: LaneMessage,
+  calledAt: number,
+  providerMs: number | null,
+): Array<{ reason: string; ms: number }> {
+  const { origin, receivedAt, item } = message;
+  const waits = [
+    origin.from === 'kafka'
+      ? { reason: 'admission', ms: receivedAt - item.dueAt }
+      : { reason: origin.reason === 'not_yet' ? 'admission' : origin.reason, ms: receivedAt - origin.since },
+    { reason: 'pace', ms: calledAt - receivedAt },
+  ];
+  if (providerMs !== null) waits.push({ reason: 'provider', ms: providerMs });
+  return waits.map(({ reason, ms }) => ({ reason, ms: Math.round(ms) })).filter(({ ms }) => ms > 0);
+}
