@@ -1,0 +1,1 @@
+DELETE FROM receipts.webhook_spool WHERE id = ANY ($1::bigint[])

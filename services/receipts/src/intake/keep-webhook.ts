@@ -1,0 +1,107 @@
+import type { Codec } from '#contracts/codec';
+import { formatId, newUuid } from '#contracts/ids';
+import { partitionFor } from '#contracts/murmur2';
+import type { Clock } from '#runtime/clock';
+import type { BatchProducer } from '#runtime/kafka/port';
+import type { Log } from '#runtime/log';
+import { counter } from '#runtime/metrics';
+import { pause } from '#runtime/pause';
+import { METRICS } from '../metric-names';
+import { packBody } from '../webhooks/pack-body';
+import type { WebhookNumber } from './webhook-secrets';
+import type { WebhookSpool } from './webhook-spool';
+
+export interface IntakeOptions {
+  codec: Codec;
+  producer: BatchProducer;
+  spool: WebhookSpool;
+  clock: Clock;
+  log: Log;
+  topic: string;
+  /** Of the webhooks topic, as it is. */
+  partitions: number;
+  /** How long Kafka may take before the webhook is kept in PostgreSQL; 2 s if absent. */
+  patienceMs?: number;
+}
+
+/** Where a webhook is safe now; `nowhere` asks the provider to send it again. */
+export type Kept = 'kafka' | 'spool' | 'nowhere';
+
+const keptWebhooks = counter(METRICS.webhooksKept, 'Webhooks acknowledged, by where they were kept; nowhere: refused with 503');
+
+/** Keeps raw webhooks: in Kafka, or in PostgreSQL while Kafka does not acknowledge. */
+export class WebhookIntake {
+  /** Kafka did not acknowledge in time: until it does again, nothing waits for it, and nothing piles up in the producer. */
+  private doubted = false;
+  private readonly patienceMs: number;
+
+  constructor(private readonly options: IntakeOptions) {
+    this.patienceMs = options.patienceMs ?? 2_000;
+  }
+
+  get doubtsKafka(): boolean {
+    return this.doubted;
+  }
+
+  async keep({ endpointId, provider }: WebhookNumber, body: Buffer): Promise<Kept> {
+    const at = this.options.clock.nowMs();
+    const eventId = formatId('evt', newUuid(at));
+    const value = this.options.codec.encode('WebhookReceived', { eventId, at, endpointId, provider, body: await packBody(body) });
+    const kept = await this.keepValue(eventId, endpointId, value, at);
+    keptWebhooks.add(1, { kept });
+    return kept;
+  }
+
+  /** Sends what was spooled, a batch of it, and answers how much. Waits for Kafka, and rejects when it is away for long. */
+  async relayOnce(): Promise<number> {
+    const { spool, log } = this.options;
+    const taken = await spool.take();
+    if (taken.length === 0) {
+      this.doubted = false;
+      return 0;
+    }
+    const ids = taken.map(({ id }) => id);
+    try {
+      await Promise.all(taken.map(({ event_id, endpoint_id, value }) => this.send(event_id, endpoint_id, value)));
+    } catch (error) {
+      await spool.release(ids);
+      throw error;
+    }
+    if (this.doubted)
+      log.info('Kafka acknowledges again; webhooks go straight to it, and the spooled ones follow', { count: taken.length });
+    this.doubted = false;
+    await spool.delete(ids);
+    return taken.length;
+  }
+
+  private async keepValue(eventId: string, endpointId: string, value: Buffer, receivedAtMs: number): Promise<Kept> {
+    if (!this.doubted) {
+      if (await inTime(this.send(eventId, endpointId, value), this.patienceMs)) return 'kafka';
+      if (!this.doubted)
+        this.options.log.warn('Kafka does not acknowledge; webhooks are kept in PostgreSQL until it does', {
+          waitedMs: this.patienceMs,
+        });
+      this.doubted = true;
+    }
+    if (await inTime(this.options.spool.keep({ eventId, endpointId, value, receivedAtMs }), this.patienceMs)) return 'spool';
+    return 'nowhere';
+  }
+
+  private send(eventId: string, endpointId: string, value: Buffer): Promise<void> {
+    const { producer, topic, partitions } = this.options;
+    return producer.send(topic, partitionFor(eventId, partitions), [{ key: Buffer.from(endpointId), value }]);
+  }
+}
+
+async function inTime(work: Promise<void>, milliseconds: number): Promise<boolean> {
+  const over = new AbortController();
+  const done = work.then(
+    () => true,
+    () => false,
+  );
+  try {
+    return await Promise.race([done, pause(milliseconds, over.signal).then(() => false)]);
+  } finally {
+    over.abort();
+  }
+}

@@ -1,0 +1,77 @@
+import { isRetriable } from '#runtime/retriable';
+import type { ReadBatch } from './items';
+
+interface Waiting {
+  batch: ReadBatch;
+  done(): void;
+  failed(error: unknown): void;
+}
+
+/**
+ * Collects the batches that the consumers bring while a transaction is out, and projects them together in the next one: a
+ * transaction costs a dozen round trips, whether it holds ten records or two thousand.
+ */
+export class Projector {
+  private waiting: Waiting[] = [];
+  private running: Promise<void> | undefined;
+
+  constructor(
+    private readonly projectTogether: (batches: ReadBatch[]) => Promise<void>,
+    private readonly mostRecords = 2_000,
+  ) {}
+
+  /** Fulfils when the batch is committed; rejects when it can't be (retriable: the database is away). */
+  add(batch: ReadBatch): Promise<void> {
+    const committed = new Promise<void>((done, failed) => this.waiting.push({ batch, done, failed }));
+    // A turn later: partitions of one fetch arrive in one turn.
+    this.running ??= new Promise<void>((resolve) => setImmediate(resolve))
+      .then(() => this.drain())
+      .finally(() => (this.running = undefined));
+    return committed;
+  }
+
+  /** Waits for what was added. */
+  async idle(): Promise<void> {
+    while (this.running) await this.running;
+  }
+
+  private async drain(): Promise<void> {
+    while (this.waiting.length > 0) await this.projectNext();
+  }
+
+  private async projectNext(): Promise<void> {
+    const taken = this.take();
+    try {
+      await this.projectTogether(taken.map(({ batch }) => batch));
+      for (const { done } of taken) done();
+    } catch (error) {
+      if (taken.length === 1 || isRetriable(error)) {
+        for (const { failed } of taken) failed(error);
+        return;
+      }
+      // One bad record must not make its neighbours' partitions look bad: each on its own says whose it is.
+      for (const one of taken) await this.projectTogether([one.batch]).then(one.done, one.failed);
+    }
+  }
+
+  /** A partition at most once: its offsets are compared and set once in a transaction. */
+  private take(): Waiting[] {
+    const taken: Waiting[] = [];
+    const left: Waiting[] = [];
+    const partitions = new Set<string>();
+    let records = 0;
+    for (const one of this.waiting) {
+      const name = `${one.batch.topic}/${one.batch.partition}`;
+      const fits = taken.length === 0 || records + one.batch.records.length <= this.mostRecords;
+      if (!fits || partitions.has(name)) {
+        left.push(one);
+        continue;
+      }
+      partitions.add(name);
+      records += one.batch.records.length;
+      taken.push(one);
+    }
+    this.waiting = left;
+    return taken;
+  }
+}
