@@ -26,7 +26,7 @@ export async function setUpTenant({ platform, simulator }: Everything): Promise<
   await simulator.control.registerTemplates({ name: 'summer_sale', language: 'en_US', header: 1, body: 2, dynamicButtons: [0, 2] });
   const numbers = [];
   for (const { name, phoneNumberId } of [MAIN, SECOND]) {
-    const { webhookPath } = await api.put<{ webhookPath: string }>(`/v1/numbers/${name}`, {
+    const { webhook } = await api.put<{ webhook: { path: string } }>(`/v1/numbers/${name}`, {
       kind: 'whatsapp',
       provider: { name: 'whatsapp_cloud', numberId: phoneNumberId, wabaId: '900100200300400' },
       ratePerSecond: RATE,
@@ -37,7 +37,7 @@ export async function setUpTenant({ platform, simulator }: Everything): Promise<
       phoneNumberId,
       ratePerSecond: RATE,
       accessToken: SECRETS.accessToken,
-      webhook: { url: platform.receiptsUrl + webhookPath, appSecret: SECRETS.appSecret, verifyToken: SECRETS.verifyToken },
+      webhook: { url: platform.receiptsUrl + webhook.path, appSecret: SECRETS.appSecret, verifyToken: SECRETS.verifyToken },
     });
   }
   await simulator.control.configure({ numbers });
