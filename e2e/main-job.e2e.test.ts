@@ -1,4 +1,5 @@
-import type { TimelineEntry } from '../tools/demo/src/api-answers';
+import { waitUntil } from '#runtime/wait-until';
+import type { Message, TimelineEntry } from '../tools/demo/src/api-answers';
 import {
   messagesOf,
   received,
@@ -40,13 +41,11 @@ describe('the main job', () => {
     const { recipients: results } = created as unknown as { recipients: Array<{ messageId: string }> };
     const { messageId } = results[0]!;
     expect(await on.api.get(`/v1/messages/${messageId}`)).toMatchObject({ id: messageId, ref: 'customer-1' });
-    await untilSettled(on.api, created.runId);
-    expect(await on.api.get(`/v1/messages/${messageId}`)).toMatchObject({
-      status: 'read',
-      final: true,
-      reachedProvider: 'yes',
-      attempts: 1,
+    const read = await waitUntil('the message to be read', async () => {
+      const message = await on.api.get<Message>(`/v1/messages/${messageId}`);
+      return message.status === 'read' ? message : null;
     });
+    expect(read).toMatchObject({ final: true, reachedProvider: 'yes', attempts: 1 });
     const { data } = await on.api.get<{ data: TimelineEntry[] }>(`/v1/messages/${messageId}/timeline`);
     const instants = data.map((entry) => entry.at);
     expect(instants).toEqual([...instants].sort());

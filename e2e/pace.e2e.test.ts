@@ -1,0 +1,88 @@
+import { request } from 'undici';
+import { partitionFor } from '#contracts/murmur2';
+import { TOPICS } from '#contracts/topics';
+import { waitUntil } from '#runtime/wait-until';
+import { recipients, schedule, startInstallation, untilSettled, upload, type Installation } from './support/installation';
+import { achievedRate, arrivals, longestGap, rateOutsideGap } from './support/oracle';
+
+describe('pace', () => {
+  let on: Installation;
+  beforeAll(async () => {
+    on = await startInstallation({ rates: [80, 80, 80, 1], instances: { sender: 2 } });
+  });
+  afterAll(async () => {
+    await on?.stop();
+  });
+
+  it('2,000 due at once leave at the rate of the number, and the provider rejects none', async () => {
+    const number = on.numbers[0]!;
+    const { runId } = await schedule(on.api, number, { audienceId: await upload(on.api, recipients(2_000)) });
+    await untilSettled(on.api, runId, 60_000);
+    const times = await arrivals(on.simulator, number.phoneNumberId);
+    expect(times).toHaveLength(2_000);
+    expect(achievedRate(times) / 80).toBeGreaterThanOrEqual(0.96);
+    expect(await on.simulator.control.summary()).toMatchObject({ rejectedByRate: 0 });
+  });
+
+  it('the death of the sender leaves one gap of at most 10 s, and the rate outside it', async () => {
+    const number = on.numbers[1]!;
+    const { runId } = await schedule(on.api, number, { audienceId: await upload(on.api, recipients(1_600)) });
+    await waitUntil('some of it to be out', async () => (await arrivals(on.simulator, number.phoneNumberId)).length > 300, {
+      deadlineMs: 20_000,
+    });
+    const owner = await ownerOf(on, number.phoneNumberId);
+    await owner.kill();
+    await untilSettled(on.api, runId, 90_000);
+    owner.start();
+    const times = await arrivals(on.simulator, number.phoneNumberId);
+    expect(longestGap(times).ms).toBeLessThanOrEqual(10_000);
+    expect(rateOutsideGap(times) / 80).toBeGreaterThanOrEqual(0.96);
+    expect(await on.simulator.control.summary()).toMatchObject({ rejectedByRate: 0 });
+    await on.platform.untilReady();
+  });
+
+  it('a slow number costs a fast one in its partition nothing', async () => {
+    const slow = on.numbers[3]!;
+    const fast = on.numbers[2]!;
+    const partition = (id: string): number => partitionFor(`whatsapp_cloud:${id}`, TOPICS.executions.partitions);
+    let id = Number(fast.phoneNumberId);
+    while (partition(String(id)) !== partition(slow.phoneNumberId)) id++;
+    fast.phoneNumberId = String(id);
+    await on.api.put(`/v1/numbers/beside-slow`, {
+      kind: 'whatsapp',
+      provider: { name: 'whatsapp_cloud', numberId: fast.phoneNumberId },
+      ratePerSecond: 80,
+      credentials: { accessToken: 'token-of-tests' },
+    });
+    await on.simulator.control.configure({
+      numbers: [{ phoneNumberId: fast.phoneNumberId, ratePerSecond: 80, accessToken: 'token-of-tests' }],
+    });
+    await schedule(on.api, slow, { audienceId: await upload(on.api, recipients(200, 2_000)) });
+    await waitUntil('the slow number to be at work', async () => (await arrivals(on.simulator, slow.phoneNumberId)).length > 1, {
+      deadlineMs: 20_000,
+    });
+    const { runId } = await schedule(
+      on.api,
+      { ...fast, name: 'beside-slow' },
+      { audienceId: await upload(on.api, recipients(800)) },
+    );
+    await untilSettled(on.api, runId, 60_000, ['submitted']);
+    const times = await arrivals(on.simulator, fast.phoneNumberId);
+    expect(times).toHaveLength(800);
+    expect(achievedRate(times) / 80).toBeGreaterThanOrEqual(0.96);
+    const slowTimes = await arrivals(on.simulator, slow.phoneNumberId);
+    expect(slowTimes.length).toBeGreaterThan(5);
+    expect(achievedRate(slowTimes)).toBeLessThanOrEqual(1.01);
+  });
+});
+
+/** The sender that calls the provider for this number: the one whose metrics name it. */
+async function ownerOf(on: Installation, phoneNumberId: string) {
+  return waitUntil('a sender to own the number', async () => {
+    for (const sender of on.platform.of('sender')) {
+      const text = await (await request(`${sender.url}/metrics`)).body.text();
+      if (text.includes(phoneNumberId)) return sender;
+    }
+    return null;
+  });
+}
