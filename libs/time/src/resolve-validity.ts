@@ -25,7 +25,12 @@ export function resolveValidity(validity: ValidityAsked | undefined, time: Resol
       return fault('untilLocal', 'validity_invalid', 'not a time of day', '00:00 to 23:59');
     }
     if (!zoneWasAsked) {
-      return fault('untilLocal', 'time_zone_required', 'a local end needs a zone; give when.timeZone', 'an IANA name in when.timeZone');
+      return fault(
+        'untilLocal',
+        'time_zone_required',
+        'a local end needs a zone; give when.timeZone',
+        'an IANA name in when.timeZone',
+      );
     }
     return { ok: true, validUntilMs: nextLocal(time, validity.untilLocal) };
   }
@@ -35,7 +40,9 @@ export function resolveValidity(validity: ValidityAsked | undefined, time: Resol
 function nextLocal(time: ResolvedTime, clock: string): number {
   const due = Temporal.Instant.fromEpochMilliseconds(time.dueAtMs).toZonedDateTimeISO(time.timeZone);
   for (let date = due.toPlainDate(); ; date = date.add({ days: 1 })) {
-    const end = date.toPlainDateTime(Temporal.PlainTime.from(clock)).toZonedDateTime(time.timeZone, { disambiguation: 'compatible' });
+    const end = date
+      .toPlainDateTime(Temporal.PlainTime.from(clock))
+      .toZonedDateTime(time.timeZone, { disambiguation: 'compatible' });
     if (end.epochMilliseconds > time.dueAtMs) return end.epochMilliseconds;
   }
 }

@@ -31,7 +31,9 @@ describe('validity', () => {
   });
 
   it('moves an end that the clock skips', () => {
-    expect(until({ untilLocal: '02:30' }, { at: '2027-03-27T20:00:00', timeZone: 'Europe/Berlin' })).toBe('2027-03-28T01:30:00.000Z');
+    expect(until({ untilLocal: '02:30' }, { at: '2027-03-27T20:00:00', timeZone: 'Europe/Berlin' })).toBe(
+      '2027-03-28T01:30:00.000Z',
+    );
   });
 
   it('needs a zone for a local end, and readable members', () => {

@@ -108,9 +108,14 @@ function fromZone(local: Temporal.PlainDateTime, zone: Zone, gap: GapRule, fold:
   const chosen = meaning.instants[0];
   const clock = local.toPlainTime().toString({ smallestUnit: 'minute' });
   if (!chosen) {
-    return fault('at', 'local_time_does_not_exist', `${clock} does not exist on this date in ${zone.name}: the clock goes forward over it`, {
-      allowed: 'a time that exists, or "gap": "shift"',
-    });
+    return fault(
+      'at',
+      'local_time_does_not_exist',
+      `${clock} does not exist on this date in ${zone.name}: the clock goes forward over it`,
+      {
+        allowed: 'a time that exists, or "gap": "shift"',
+      },
+    );
   }
   const note =
     meaning.kind === 'gap'

@@ -60,9 +60,15 @@ describe('a time with an offset', () => {
     });
   });
 
-  it.each(['2026-12-24T18:00:00+02:00', '2026-12-24T18:00:00Z', '2027-03-28T02:30:00+01:00'])('contradicts the zone: %s', (at) => {
-    expect(resolve({ at, timeZone: 'Europe/Berlin' })).toMatchObject({ ok: false, faults: [{ code: 'offset_contradicts_zone', member: ['at'] }] });
-  });
+  it.each(['2026-12-24T18:00:00+02:00', '2026-12-24T18:00:00Z', '2027-03-28T02:30:00+01:00'])(
+    'contradicts the zone: %s',
+    (at) => {
+      expect(resolve({ at, timeZone: 'Europe/Berlin' })).toMatchObject({
+        ok: false,
+        faults: [{ code: 'offset_contradicts_zone', member: ['at'] }],
+      });
+    },
+  );
 });
 
 describe('what is refused', () => {
@@ -84,11 +90,18 @@ describe('what is refused', () => {
 
   it('names all faulty members at once', () => {
     const answer = resolve({ at: 'soon', timeZone: 'Mars/Base', fold: 'both' });
-    expect(answer.ok ? [] : answer.faults.map(({ code }) => code)).toEqual(['time_zone_unknown', 'fold_both_needs_repeat', 'time_unparseable']);
+    expect(answer.ok ? [] : answer.faults.map(({ code }) => code)).toEqual([
+      'time_zone_unknown',
+      'fold_both_needs_repeat',
+      'time_unparseable',
+    ]);
   });
 
   it('is a naive time without a zone', () => {
-    expect(resolve({ at: '2026-12-24T18:00:00' })).toMatchObject({ ok: false, faults: [{ member: ['timeZone'], code: 'time_zone_required' }] });
+    expect(resolve({ at: '2026-12-24T18:00:00' })).toMatchObject({
+      ok: false,
+      faults: [{ member: ['timeZone'], code: 'time_zone_required' }],
+    });
   });
 
   it('is a time more than a minute past, saying how far', () => {
@@ -103,5 +116,7 @@ describe('what is refused', () => {
 
 it('resolves now, in the zone if there is one', () => {
   expect(resolve({ now: true })).toMatchObject({ time: { dueAtMs: NOW, rule: 'now', timeZone: 'UTC' } });
-  expect(resolve({ now: true, timeZone: 'Asia/Tokyo' })).toMatchObject({ time: { local: '2026-06-01T21:00:00', timeZone: 'Asia/Tokyo' } });
+  expect(resolve({ now: true, timeZone: 'Asia/Tokyo' })).toMatchObject({
+    time: { local: '2026-06-01T21:00:00', timeZone: 'Asia/Tokyo' },
+  });
 });

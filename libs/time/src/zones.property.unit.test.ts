@@ -3,15 +3,28 @@ import { Temporal } from 'temporal-polyfill';
 import { resolveLocalTime } from './resolve-local-time';
 import { resolveWhen } from './resolve-when';
 
-const ZONES = ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'America/Nuuk', 'Asia/Kolkata', 'Africa/Casablanca', 'Pacific/Apia', 'UTC'];
+const ZONES = [
+  'Europe/Berlin',
+  'America/New_York',
+  'Australia/Lord_Howe',
+  'America/Nuuk',
+  'Asia/Kolkata',
+  'Africa/Casablanca',
+  'Pacific/Apia',
+  'UTC',
+];
 const zone = fc.constantFrom(...ZONES);
-const minute = fc.integer({ min: 0, max: 2 * 366 * 24 * 60 }).map((minutes) => Temporal.PlainDateTime.from('2026-01-01T00:00').add({ minutes }));
+const minute = fc
+  .integer({ min: 0, max: 2 * 366 * 24 * 60 })
+  .map((minutes) => Temporal.PlainDateTime.from('2026-01-01T00:00').add({ minutes }));
 /** Near a transition, where rules matter; anywhere else most samples would be exact. */
-const nearTransition = fc.tuple(zone, fc.integer({ min: 0, max: 5 }), fc.integer({ min: -180, max: 180 })).map(([name, skip, minutes]) => {
-  let at: Temporal.ZonedDateTime | null = Temporal.ZonedDateTime.from(`2026-01-01T00:00[${name}]`);
-  for (let count = 0; count <= skip % 4; count++) at = at?.getTimeZoneTransition('next') ?? at;
-  return { name, local: at!.toPlainDateTime().round('minute').add({ minutes }) };
-});
+const nearTransition = fc
+  .tuple(zone, fc.integer({ min: 0, max: 5 }), fc.integer({ min: -180, max: 180 }))
+  .map(([name, skip, minutes]) => {
+    let at: Temporal.ZonedDateTime | null = Temporal.ZonedDateTime.from(`2026-01-01T00:00[${name}]`);
+    for (let count = 0; count <= skip % 4; count++) at = at?.getTimeZoneTransition('next') ?? at;
+    return { name, local: at!.toPlainDateTime().round('minute').add({ minutes }) };
+  });
 
 describe('for every local time in every zone', () => {
   it('an instant that came out shows the local time that went in, unless it was shifted over a gap', () => {

@@ -108,6 +108,7 @@ export async function composeApi(config: ApiConfig, log: Log, clock: Clock = sys
         database.open(opened);
       },
       stop: () => database.close(),
+      notReady: () => database.notReady(),
     })
     .add({
       name: 'kafka',

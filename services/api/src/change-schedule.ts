@@ -41,8 +41,16 @@ async function changeOnce(
   name: ChangeName,
   found: FoundSchedule,
 ): Promise<Outcome | { conflict: 'version' }> {
-  const stamp = { atMs: call.nowMs, by: call.caller.actor, reason: call.body.reason ?? null, completed: found.completedAtMs !== null };
-  const decision = decide(name === 'resume' ? { name, ...stamp, runHeld: found.runHoldReason !== null } : { name, ...stamp }, found.state);
+  const stamp = {
+    atMs: call.nowMs,
+    by: call.caller.actor,
+    reason: call.body.reason ?? null,
+    completed: found.completedAtMs !== null,
+  };
+  const decision = decide(
+    name === 'resume' ? { name, ...stamp, runHeld: found.runHoldReason !== null } : { name, ...stamp },
+    found.state,
+  );
   if (decision.outcome === 'refused') return refuse('schedule_ended');
   const state = await happened(parts, call, name, decision, found);
   if (!('scheduleId' in state)) return state;
@@ -92,4 +100,3 @@ async function receipt(
   const counts = await settle(parts.database, counting, state, version, atMs);
   return { status: 200, headers: { etag: `"${state.version}"` }, body: commandReceipt(kind, state.scheduleId, counts) };
 }
-

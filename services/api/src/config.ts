@@ -9,13 +9,18 @@ export const configSchema = z.object({
   TOPIC_PREFIX: z.string().max(100).default('punctual.').describe('Stands before every topic name'),
   HOST: z.string().default('127.0.0.1').describe('Address to listen on'),
   PORT: port().default(8080).describe('Where the API listens'),
-  PUBLIC_URL: url('http', 'https').optional().describe('Where customers reach the API, for links in answers; the own address if absent'),
+  PUBLIC_URL: url('http', 'https')
+    .optional()
+    .describe('Where customers reach the API, for links in answers; the own address if absent'),
   INSTANCE_ID: z
     .string()
     .max(100)
     .default(`${hostname()}-${process.pid}-${randomBytes(3).toString('hex')}`)
     .describe('Name of this process'),
-  LOG_LEVEL: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info').describe('Least important lines that are logged'),
+  LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error', 'silent'])
+    .default('info')
+    .describe('Least important lines that are logged'),
   DRAIN_DEADLINE_MS: milliseconds({ max: 600_000 }).default(10_000).describe('Time for open requests after SIGTERM'),
   ID_KEY: secretKey().describe('Derives message ids from recipients; never rotates'),
   CREDENTIALS_KEY: secretKey().describe('Seals credentials and webhook secrets; the same in sender and receipts'),
@@ -27,7 +32,9 @@ export const configSchema = z.object({
     .default(5_000_000)
     .describe('Recipients of an uploaded audience at most; while it is read each takes 24 bytes of memory'),
   UPLOADS_AT_ONCE: integer({ min: 1, max: 64 }).default(4).describe('Uploads that this process reads at the same time'),
-  UPLOAD_STALL_MS: milliseconds({ min: 100, max: 300_000 }).default(60_000).describe('An upload whose client sends nothing for this long is given up'),
+  UPLOAD_STALL_MS: milliseconds({ min: 100, max: 300_000 })
+    .default(60_000)
+    .describe('An upload whose client sends nothing for this long is given up'),
   UPLOAD_THREADS: integer({ min: 1, max: 32 })
     .default(Math.min(4, availableParallelism()))
     .describe('Threads that validate recipients of uploads'),

@@ -54,7 +54,8 @@ export async function createSchedule(parts: ApiParts, call: Call<unknown, unknow
     duplicateHash: duplicateHash(plan.definition, audience.setHash, body.allowDuplicate ?? false),
   });
   if (!refused) return answer;
-  if ('conflict' in refused) throw new Error(`the id of a new schedule is taken: ${formatId('sch', uuidBytes(state.scheduleId))}`);
+  if ('conflict' in refused)
+    throw new Error(`the id of a new schedule is taken: ${formatId('sch', uuidBytes(state.scheduleId))}`);
   return refused;
 }
 

@@ -65,7 +65,14 @@ export async function createOwnKey(parts: ApiParts, call: Call<unknown, unknown,
   const errors = call.body.scopes.flatMap((scope, index) =>
     scopes.has(scope)
       ? []
-      : [{ pointer: `#/scopes/${index}`, code: 'scope_missing', detail: 'this key does not have the scope itself', given: scope }],
+      : [
+          {
+            pointer: `#/scopes/${index}`,
+            code: 'scope_missing',
+            detail: 'this key does not have the scope itself',
+            given: scope,
+          },
+        ],
   );
   return errors.length > 0 ? refuse('request_invalid', { errors }) : createKey(parts, call, tenantId, mode);
 }

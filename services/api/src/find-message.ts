@@ -47,7 +47,8 @@ export async function findMessage(parts: ApiParts, call: Call, id: string): Prom
     recipient,
     facts,
     // A revision with another audience: this recipient is no longer asked for.
-    merged: isCurrent || merged.status !== 'scheduled' ? merged : { ...merged, status: 'cancelled', final: true, reason: 'revised' },
+    merged:
+      isCurrent || merged.status !== 'scheduled' ? merged : { ...merged, status: 'cancelled', final: true, reason: 'revised' },
   };
 }
 

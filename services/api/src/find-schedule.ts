@@ -28,7 +28,8 @@ function scheduleKey(name: string): ScheduleKey | null {
 export function liveFacts(found: FoundSchedule): LiveFacts {
   const completed = found.completedAtMs !== null;
   if (completed || found.state.status === 'cancelled') return { completed, waitingFor: null };
-  if (found.runHoldReason !== null) return { completed, waitingFor: { reason: found.runHoldReason, sinceMs: null, untilMs: null } };
+  if (found.runHoldReason !== null)
+    return { completed, waitingFor: { reason: found.runHoldReason, sinceMs: null, untilMs: null } };
   return { completed, waitingFor: found.numberHold };
 }
 

@@ -31,7 +31,9 @@ export class AnswerKeeper {
   private async run(): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
-      await this.forgetOnce().catch((error: unknown) => this.log.warn('old answers were not dropped; tried again in a minute', { error }));
+      await this.forgetOnce().catch((error: unknown) =>
+        this.log.warn('old answers were not dropped; tried again in a minute', { error }),
+      );
       await pause(EVERY_MS, signal);
     }
   }

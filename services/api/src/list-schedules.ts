@@ -22,7 +22,10 @@ export interface ScheduleFilter {
 export async function listSchedules(parts: ApiParts, call: Call<unknown, ScheduleFilter>): Promise<Outcome> {
   const { limit = 50, cursor, ...filters } = call.query;
   const after = cursor === undefined ? null : readCursor(cursor, filters);
-  if (after === undefined) return refuse('cursor_mismatch', { errors: [{ parameter: 'cursor', code: 'cursor_mismatch', detail: 'it was made with other filters' }] });
+  if (after === undefined)
+    return refuse('cursor_mismatch', {
+      errors: [{ parameter: 'cursor', code: 'cursor_mismatch', detail: 'it was made with other filters' }],
+    });
   const labels = Object.fromEntries((filters.label ?? []).map(splitLabel));
   const rows = await parts.database.rows<ScheduleRow>(LIST, [
     call.caller.tenantId,

@@ -13,7 +13,11 @@ async function main(): Promise<void> {
     process.exitCode = 1;
     return;
   }
-  const log = openLog({ service: 'api', level: config.LOG_LEVEL, fields: { scheduleId: 'id', tenantId: 'id', audienceId: 'id' } });
+  const log = openLog({
+    service: 'api',
+    level: config.LOG_LEVEL,
+    fields: { scheduleId: 'id', tenantId: 'id', audienceId: 'id' },
+  });
   const { lifecycle } = await composeApi(config, log);
   lifecycle.run();
 }

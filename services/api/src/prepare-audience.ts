@@ -10,8 +10,7 @@ import type { AudienceFacts } from './schedule/plan-schedule';
 
 /** Who gets it: either frozen and known, or all that is wrong with it. */
 export type PreparedAudience =
-  | { ready: AudienceFacts; setHash: Buffer; sealed: InlineAudience | null; results: RecipientResult[] }
-  | { faults: Fault[] };
+  { ready: AudienceFacts; setHash: Buffer; sealed: InlineAudience | null; results: RecipientResult[] } | { faults: Fault[] };
 
 export async function prepareAudience(
   parts: ApiParts,
@@ -23,7 +22,8 @@ export async function prepareAudience(
     return oneFault('#/audienceId', 'ambiguous', 'give recipients or audienceId, not both');
   }
   if (asked.recipients) return sealInline(parts, asked, asked.recipients, nowMs);
-  if (asked.audienceId === undefined) return oneFault('#/recipients', 'required', 'give recipients, or the audienceId of an upload');
+  if (asked.audienceId === undefined)
+    return oneFault('#/recipients', 'required', 'give recipients, or the audienceId of an upload');
   return findUploaded(parts, tenantId, asked, asked.audienceId);
 }
 
@@ -83,7 +83,12 @@ function memberAtFault(code: string): string {
   return code.startsWith('time_zone_') ? 'timeZone' : 'to';
 }
 
-async function findUploaded(parts: ApiParts, tenantId: string, asked: CreateScheduleBody, audienceId: string): Promise<PreparedAudience> {
+async function findUploaded(
+  parts: ApiParts,
+  tenantId: string,
+  asked: CreateScheduleBody,
+  audienceId: string,
+): Promise<PreparedAudience> {
   const misplaced = (['distinctBy', 'digits', 'defaultCountry'] as const).filter((member) => asked[member] !== undefined);
   if (misplaced.length > 0) {
     return {

@@ -58,7 +58,13 @@ async function writeOnce(parts: ApiParts, call: PutCall, before: NumberRow | nul
   } catch (error) {
     if (sqlState(error) === '23505' && (error as { constraint?: string }).constraint === 'number_provider_identity_key') {
       return refuse('number_taken', {
-        errors: [{ pointer: '#/provider/numberId', code: 'number_taken', detail: 'it is registered under another name or by another tenant' }],
+        errors: [
+          {
+            pointer: '#/provider/numberId',
+            code: 'number_taken',
+            detail: 'it is registered under another name or by another tenant',
+          },
+        ],
       });
     }
     throw error;

@@ -46,7 +46,9 @@ export async function listRunMessages(parts: ApiParts, call: Call<{ id: string }
   const filters = { run: found.state.runId, audience: found.state.definition.audience.id, status };
   const start = cursor === undefined ? '0' : readCursor(cursor, filters);
   if (start === undefined || !/^\d{1,9}$/.test(start)) {
-    return refuse('cursor_mismatch', { errors: [{ parameter: 'cursor', code: 'cursor_mismatch', detail: 'it was made with other filters' }] });
+    return refuse('cursor_mismatch', {
+      errors: [{ parameter: 'cursor', code: 'cursor_mismatch', detail: 'it was made with other filters' }],
+    });
   }
   const wanted = status ? new Set(status) : null;
   const total = found.state.definition.audience.accepted;

@@ -37,7 +37,8 @@ function freshPeople(count: number) {
   return people(count, nextPerson - count);
 }
 
-const create = (body: object, headers: Record<string, string> = {}) => api.request('POST', '/v1/schedules', { key, body, headers });
+const create = (body: object, headers: Record<string, string> = {}) =>
+  api.request('POST', '/v1/schedules', { key, body, headers });
 
 describe('creating a schedule', () => {
   it('answers what was sent, the resolved time, an id for each recipient and a forecast', async () => {
@@ -55,10 +56,23 @@ describe('creating a schedule', () => {
       mode: 'test',
       category: 'marketing',
       audience: { accepted: 2, rejected: 1, duplicates: 1 },
-      next: [{ slot: 'once', timeZone: 'Europe/Berlin', local: '2037-03-29T03:30:00+02:00', at: '2037-03-29T01:30:00.000Z', rule: 'gap_shift' }],
+      next: [
+        {
+          slot: 'once',
+          timeZone: 'Europe/Berlin',
+          local: '2037-03-29T03:30:00+02:00',
+          at: '2037-03-29T01:30:00.000Z',
+          rule: 'gap_shift',
+        },
+      ],
       forecast: { ratePerSecond: 80 },
     });
-    expect(answer.body.recipients.map((one: { result: string }) => one.result)).toEqual(['accepted', 'accepted', 'rejected', 'duplicate']);
+    expect(answer.body.recipients.map((one: { result: string }) => one.result)).toEqual([
+      'accepted',
+      'accepted',
+      'rejected',
+      'duplicate',
+    ]);
     expect(answer.body.recipients[3].duplicateOf).toBe(0);
     expect(answer.body.warnings.map((one: { code: string }) => one.code)).toEqual(['category_assumed', 'template_unknown']);
   });
@@ -70,7 +84,9 @@ describe('creating a schedule', () => {
     expect(rows[0].data.externalId).toBeNull();
     await waitUntil('the outbox is empty', async () => (await sql.query('SELECT 1 FROM api.outbox')).rowCount === 0);
     expect((await sql.query('SELECT 1 FROM api.outbox_parked')).rowCount).toBe(0);
-    const gate = await sql.query('SELECT status, revision FROM sender.gate_public WHERE schedule_id = $1', [uuidOf(answer.body.id)]);
+    const gate = await sql.query('SELECT status, revision FROM sender.gate_public WHERE schedule_id = $1', [
+      uuidOf(answer.body.id),
+    ]);
     expect(gate.rows).toEqual([{ status: 'active', revision: 1 }]);
   });
 
@@ -102,7 +118,12 @@ describe('creating a schedule', () => {
   });
 
   it('tells unknown members from invalid ones', async () => {
-    const answer = await create({ ...template, recipients: freshPeople(1), wen: {}, content: { template: { ...template.content.template, bdy: [] } } });
+    const answer = await create({
+      ...template,
+      recipients: freshPeople(1),
+      wen: {},
+      content: { template: { ...template.content.template, bdy: [] } },
+    });
     expect(answer.status).toBe(400);
     expect(answer.body.errors.map((one: { pointer: string }) => one.pointer).sort()).toEqual(['#/content/template/bdy', '#/wen']);
   });
@@ -189,7 +210,15 @@ describe('changing a schedule', () => {
     const path = `/v1/schedules/${body.id}`;
     const paused = await api.request('POST', `${path}/pause`, { key, body: { reason: 'wait for legal' } });
     expect(paused.status).toBe(200);
-    expect(paused.body).toMatchObject({ outcome: 'all_prevented', total: 4, held: 4, inFlight: 0, submitted: 0, uncertain: 0, ended: 0 });
+    expect(paused.body).toMatchObject({
+      outcome: 'all_prevented',
+      total: 4,
+      held: 4,
+      inFlight: 0,
+      submitted: 0,
+      uncertain: 0,
+      ended: 0,
+    });
     expect((await api.request('POST', `${path}/pause`, { key })).body).toEqual(paused.body);
     expect((await api.request('GET', path, { key })).body.paused).toMatchObject({ reason: 'wait for legal' });
     const resumed = await api.request('POST', `${path}/resume`, { key });
@@ -229,7 +258,13 @@ describe('reading', () => {
     const { body } = await create({ ...template, recipients });
     const id = body.recipients[2].messageId as string;
     const message = await api.request('GET', `/v1/messages/${id.toUpperCase()}`, { key });
-    expect(message.body).toMatchObject({ id, runId: body.next[0].runId, ref: recipients[2]!.ref, to: recipients[2]!.to, status: 'scheduled' });
+    expect(message.body).toMatchObject({
+      id,
+      runId: body.next[0].runId,
+      ref: recipients[2]!.ref,
+      to: recipients[2]!.to,
+      status: 'scheduled',
+    });
     const narrow = await api.request('POST', '/v1/api-keys', { key, body: { name: 'support', scopes: ['messages:read'] } });
     const masked = await api.request('GET', `/v1/messages/${id}`, { key: narrow.body.key });
     expect(masked.body.to).toBe(`${recipients[2]!.to.slice(0, 6)}******${recipients[2]!.to.slice(-2)}`);
@@ -266,7 +301,8 @@ describe('reading', () => {
   });
 
   it('lists schedules by label and status, newest first, with a cursor', async () => {
-    for (const name of ['one', 'two', 'three']) await create({ ...template, name, recipients: freshPeople(1), labels: { list: 'yes' } });
+    for (const name of ['one', 'two', 'three'])
+      await create({ ...template, name, recipients: freshPeople(1), labels: { list: 'yes' } });
     const first = await api.request('GET', '/v1/schedules?label=list:yes&limit=2', { key });
     expect(first.body.data.map((one: { name: string }) => one.name)).toEqual(['three', 'two']);
     const rest = await api.request('GET', `/v1/schedules?label=list:yes&limit=2&cursor=${first.body.nextCursor}`, { key });

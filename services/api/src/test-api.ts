@@ -2,7 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { openLog, silentLog } from '#runtime/log';
 import type { Clock } from '#runtime/clock';
 import { systemClock } from '#runtime/clock';
-import { createTestDatabase, createTopics, serverAddress, uniquePrefix, type TestDatabase } from '../../../test-support/isolation';
+import {
+  createTestDatabase,
+  createTopics,
+  serverAddress,
+  uniquePrefix,
+  type TestDatabase,
+} from '../../../test-support/isolation';
 import { composeApi } from './app.module';
 import { readConfig } from './config';
 import { SCOPES, type Scope } from './keys/api-key';
@@ -51,11 +57,16 @@ export async function startTestApi(options: { clock?: Clock; settings?: Record<s
   const { lifecycle, origin } = await composeApi(config, log, options.clock ?? systemClock);
   await lifecycle.start();
   const request = (method: string, path: string, { key, body, headers = {} }: RequestOptions = {}) =>
-    send(origin() + path, method, {
-      ...(key ? { authorization: `Bearer ${key}` } : {}),
-      ...(body === undefined || Buffer.isBuffer(body) ? {} : { 'content-type': 'application/json' }),
-      ...headers,
-    }, body);
+    send(
+      origin() + path,
+      method,
+      {
+        ...(key ? { authorization: `Bearer ${key}` } : {}),
+        ...(body === undefined || Buffer.isBuffer(body) ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body,
+    );
   return {
     origin: origin(),
     prefix,

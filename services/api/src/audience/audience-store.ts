@@ -74,12 +74,16 @@ export class AudienceStore {
 
   /** False when the upload was given up meanwhile. */
   async addChunks(id: string, chunks: readonly SealedChunk[]): Promise<boolean> {
+    // As arrays of bytea they would travel as hexadecimal text in quotes; one parameter travels as it is.
     const stored = await this.database.rows(ADD_CHUNKS, [
       id,
       chunks.map((one) => one.chunk),
       chunks.map((one) => one.count),
-      chunks.map((one) => one.hashes),
-      chunks.map((one) => one.body),
+      Buffer.concat(chunks.map((one) => one.hashes)),
+      startsOf(chunks.map((one) => one.hashes)),
+      Buffer.concat(chunks.map((one) => one.body)),
+      startsOf(chunks.map((one) => one.body)),
+      chunks.map((one) => one.body.length),
     ]);
     return stored.length === chunks.length;
   }
@@ -150,4 +154,13 @@ export class AudienceStore {
     const rows = pages.flatMap(({ entries }) => entries);
     return rows.slice(index - first * REJECTED_A_PAGE, index - first * REJECTED_A_PAGE + Math.min(limit, REJECTED_A_PAGE));
   }
+}
+
+/** Where each part starts in all of them together, counted from 1 as `substring` does. */
+function startsOf(parts: readonly Buffer[]): number[] {
+  let next = 1;
+  return parts.map(({ length }) => {
+    next += length;
+    return next - length;
+  });
 }

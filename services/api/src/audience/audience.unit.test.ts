@@ -1,10 +1,11 @@
+import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { openChunk, sealChunk } from '#contracts/audience-chunk';
 import { recipientHash } from '#contracts/ids';
 import { ChunkBuilder } from './chunk-builder';
 import { DistinctRecipients } from './distinct-recipients';
 import { maskNumber, normaliseNumber } from './normalise-number';
-import { readBlock } from './read-block';
+import { BlockReader } from './read-block';
 import { readHeader } from './read-header';
 import { prepareInlineAudience } from './seal-inline-audience';
 import { RecordSplitter } from './split-records';
@@ -67,11 +68,22 @@ describe('a header', () => {
   });
 
   it.each([
+    ['phone,a\n+12025550143,b\nx', '+12025550143,b\nx'],
+    ['"phone","a"\n+12025550143,b\nx', '+12025550143,b\nx'],
+    ['phone\n', ''],
+    ['phone', ''],
+  ])('is followed by the rows, all of them: %j', (text, rest) => {
+    expect(readHeader(text)).toMatchObject({ ok: true, rest });
+  });
+
+  it.each([
     ['\n1,2\n', 'header_missing'],
     ['name,code\n', 'header_number_missing'],
     ['phone,to\n', 'header_number_missing'],
     ['phone,first name\n', 'header_name_invalid'],
     ['phone,code,CODE\n', 'header_name_twice'],
+    ['phone,__proto__\n', 'header_name_invalid'],
+    ['phone,a\r+12025550143,x\r', 'line_ends_unknown'],
     [`phone,${Array.from({ length: 65 }, (_, i) => `c${i}`).join(',')}\n`, 'too_many_columns'],
   ])('is refused: %j', (text, code) => {
     expect(readHeader(text)).toMatchObject({ ok: false, code });
@@ -122,13 +134,15 @@ describe('blocks of a file', () => {
   it('give rows with the numbers a spreadsheet shows, empty lines counted', () => {
     const header = readHeader('phone,ref,name\n');
     if (!header.ok) throw new Error(header.detail);
-    const block = readBlock('+12025550143,a,Zoë\n\n+12025550144,b,\nbad,c,X\n+12025550145,d\n', header.layout, rules);
-    expect(block).toMatchObject({ records: 5, accepted: 2 });
-    expect([...block.recordOf.subarray(0, 2)]).toEqual([0, 2]);
-    expect([...block.missing.subarray(0, 4)]).toEqual([0, 0, 1, 0]);
+    const text = '+12025550143,a,Zoë\n\n+12025550144,b,\nbad,c,X\n+12025550145,d\n,,\n+12025550146,e,"f"x\n+12025550147,g,h';
+    const block = new BlockReader(idKey).read(Buffer.from(text), header.layout, rules);
+    expect(block).toMatchObject({ records: 8, accepted: 3 });
+    expect([...block.recordOf]).toEqual([0, 2, 7]);
+    expect([...block.missing!.subarray(0, 6)]).toEqual([0, 0, 1, 0, 0, 0]);
     expect(block.rejected).toEqual([
       { record: 3, code: 'number_invalid', value: 'bad' },
       { record: 4, code: 'columns_mismatch', value: '2 fields, 3 columns' },
+      { record: 6, code: 'row_unreadable', value: '' },
     ]);
   });
 });
@@ -142,15 +156,15 @@ describe('chunks', () => {
       parameters: { n: `${i}` },
     }));
     const builder = new ChunkBuilder(['n']);
-    const chunks = recipients.flatMap(
-      (one) =>
-        builder.add(Buffer.from(JSON.stringify([one.to, null, null, one.parameters.n])), recipientHash(idKey, one.to), 0) ?? [],
-    );
-    const last = builder.finish();
-    expect([...chunks, last].map((chunk) => chunk?.count)).toEqual([500, 500, 203]);
-    expect(chunks[1]!.body).toEqual(sealChunk(['n'], recipients.slice(500, 1_000)));
-    expect(last!.hashes.subarray(8, 16)).toEqual(recipientHash(idKey, recipients[1_001]!.to));
-    expect(openChunk(last!.body)).toEqual(recipients.slice(1_000));
+    const chunks = recipients.flatMap((one) => {
+      const row = Buffer.from(JSON.stringify([one.to, null, null, one.parameters.n]));
+      return builder.add(row, 0, row.length, recipientHash(idKey, one.to), 0, 1) ?? [];
+    });
+    const last = builder.finish()!;
+    expect([...chunks, last].map((chunk) => chunk.count)).toEqual([500, 500, 203]);
+    expect(deflateRawSync(chunks[1]!.json, { level: 1 })).toEqual(sealChunk(['n'], recipients.slice(500, 1_000)));
+    expect(last.hashes.subarray(8, 16)).toEqual(recipientHash(idKey, recipients[1_001]!.to));
+    expect(openChunk(deflateRawSync(last.json))).toEqual(recipients.slice(1_000));
   });
 });
 

@@ -1,4 +1,5 @@
 import { parsePhoneNumberFromString, type CountryCode } from 'libphonenumber-js/max';
+import { readInternational } from './phone-plans';
 
 /** How numbers without a plus are meant; without a declaration they are invalid, since one country's number is another's too. */
 export interface NumberDeclaration {
@@ -39,9 +40,33 @@ export function normaliseNumber(text: string, declared: NumberDeclaration): Norm
 function international(digits: string, ambiguous: boolean): NormalisedNumber {
   if (digits.length > 15) return { ok: false, code: 'number_too_long' };
   if (digits.length < 7) return { ok: false, code: 'number_too_short' };
-  const parsed = parsePhoneNumberFromString(`+${digits}`, { extract: false });
-  if (parsed === undefined || !parsed.isValid()) return { ok: false, code: 'number_invalid' };
-  return reachable(parsed.number, parsed.getType(), ambiguous);
+  const read = readInternational(digits);
+  if (read === null) return { ok: false, code: 'number_invalid' };
+  return read.reachable ? { ok: true, e164: read.e164, ambiguous } : { ok: false, code: 'number_not_reachable' };
+}
+
+const DIGITS = new Uint8Array(16);
+
+/**
+ * The same for a number that lies as bytes in a file and is written as nearly all are: plus, digits, and white space or
+ * punctuation of ASCII between them. Null for every other, which goes the long way.
+ */
+export function readDigits(bytes: Uint8Array, from: number, to: number, declared: NumberDeclaration): NormalisedNumber | null {
+  let length = 0;
+  let plus = false;
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at]!;
+    if (byte >= 0x30 && byte <= 0x39) {
+      if (length === 15) return null;
+      DIGITS[length++] = byte;
+    } else if (byte === 0x2b && length === 0 && !plus) {
+      plus = true;
+    } else if (byte !== 0x20 && byte !== 0x2d && byte !== 0x2e && byte !== 0x28 && byte !== 0x29 && byte !== 0x2f) {
+      return null;
+    }
+  }
+  if (length < 7 || (!plus && (declared.digits !== 'international' || DIGITS[0] === 0x30))) return null;
+  return international(String.fromCharCode.apply(null, DIGITS.subarray(0, length) as unknown as number[]), false);
 }
 
 function reachable(e164: string, type: string | undefined, ambiguous: boolean): NormalisedNumber {

@@ -32,9 +32,10 @@ const DELIMITERS = [',', ';', '\t'] as const;
 /** `text` is the beginning of a file with LF line ends, at least one whole record. */
 export function readHeader(text: string): ReadHeader {
   const withoutMark = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
-  const firstLine = withoutMark.slice(0, withoutMark.indexOf('\n') === -1 ? undefined : withoutMark.indexOf('\n'));
+  const end = endOfRecord(withoutMark);
+  const firstLine = withoutMark.slice(0, end);
   const delimiter = DELIMITERS.reduce((best, one) => (firstLine.split(one).length > firstLine.split(best).length ? one : best));
-  const parsed = Papa.parse<string[]>(withoutMark, { delimiter, newline: '\n', preview: 1 });
+  const parsed = Papa.parse<string[]>(firstLine, { delimiter, newline: '\n' });
   if (firstLine.includes('\r')) {
     return {
       ok: false,
@@ -93,6 +94,15 @@ export function readHeader(text: string): ReadHeader {
       timeZone: timeZone === -1 ? null : timeZone,
       columns,
     },
-    rest: withoutMark.slice(parsed.meta.cursor),
+    rest: withoutMark.slice(end + 1),
   };
+}
+
+function endOfRecord(text: string): number {
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '"') quoted = !quoted;
+    else if (text[at] === '\n' && !quoted) return at;
+  }
+  return text.length;
 }

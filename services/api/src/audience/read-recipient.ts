@@ -23,7 +23,7 @@ export const RECIPIENT_FAULTS: Record<RecipientFault, string> = {
   columns_mismatch: 'The row has not as many fields as the header.',
   row_unreadable: 'The row can not be read: look for a quote that is not closed or not doubled.',
   ref_missing: 'distinctBy is ref, and this recipient has none.',
-  ref_too_long: 'A ref has at most 200 characters.',
+  ref_too_long: 'A ref has at most 128 characters.',
   parameter_too_long: 'A parameter has at most 1,024 characters.',
   time_zone_unknown: 'The time zone is no IANA zone name.',
 };
@@ -53,11 +53,11 @@ export type ReadRecipient =
     }
   | { ok: false; code: RecipientFault; value: string };
 
-const MAX_PARAMETER = 1024;
-const MAX_REF = 200;
+export const MAX_PARAMETER = 1024;
+export const MAX_REF = 128;
 const knownZones = new Map<string, boolean>();
 
-function isZone(name: string): boolean {
+export function isZone(name: string): boolean {
   let known = knownZones.get(name);
   if (known === undefined) {
     try {
@@ -70,8 +70,18 @@ function isZone(name: string): boolean {
   return known;
 }
 
+export interface RejectedValue {
+  code: RecipientFault;
+  value: string;
+}
+
+export function shownValue(code: RecipientFault, value: string): RejectedValue {
+  return { code, value: maskNumber(value) };
+}
+
+/** A recipient of a request. Uploads go through `BlockReader`, with the same checks and the same bytes as a result. */
 export function readRecipient(raw: RawRecipient, rules: ReadingRules): ReadRecipient {
-  const fault = (code: RecipientFault, value = raw.to): ReadRecipient => ({ ok: false, code, value: maskNumber(value) });
+  const fault = (code: RecipientFault, value = raw.to): ReadRecipient => ({ ok: false, ...shownValue(code, value) });
   const number = normaliseNumber(raw.to, rules);
   if (!number.ok) return fault(number.code);
   const ref = raw.ref === '' ? null : raw.ref;

@@ -1,4 +1,5 @@
-import { ChunkBuilder, type SealedChunk } from './chunk-builder';
+import { deflateRawSync } from 'node:zlib';
+import { ChunkBuilder, type FilledChunk, type SealedChunk } from './chunk-builder';
 import { DistinctRecipients } from './distinct-recipients';
 import { readRecipient, RECIPIENT_FAULTS, type ReadingRules, type RecipientFault } from './read-recipient';
 import { SetHash } from './set-hash';
@@ -46,12 +47,17 @@ export function prepareInlineAudience(recipients: readonly InlineRecipient[], ru
     const first = seen.firstRowOf(read.hash, 0, index + 1);
     if (first !== 0) return { index, result: 'duplicate', duplicateOf: first - 1 };
     const { position } = builder;
-    const full = builder.add(Buffer.from(read.row), read.hash, 0);
-    if (full) chunks.push(full);
+    const row = Buffer.from(read.row);
+    const full = builder.add(row, 0, row.length, read.hash, 0, 1);
+    if (full) chunks.push(sealed(full));
     set.add(read.digest);
     return { index, result: 'accepted', position, recipientHash: read.hash };
   });
   const last = builder.finish();
-  if (last) chunks.push(last);
+  if (last) chunks.push(sealed(last));
   return { results, chunks, columns, setHash: set.digest(columns) };
+}
+
+function sealed({ json, ...rest }: FilledChunk): SealedChunk {
+  return { ...rest, body: deflateRawSync(json, { level: 1 }) };
 }

@@ -9,12 +9,20 @@ export class SetHash {
   private count = 0;
 
   add(digests: Uint8Array, at = 0): void {
-    for (let word = 0; word < 4; word++) {
-      const from = at + word * 4;
-      const value = ((digests[from]! << 24) | (digests[from + 1]! << 16) | (digests[from + 2]! << 8) | digests[from + 3]!) >>> 0;
-      this.sums[word] = this.sums[word]! + value;
-    }
+    for (let word = 0; word < 4; word++) this.sums[word] = this.sums[word]! + wordAt(digests, at + word * 4);
     this.count++;
+  }
+
+  /** Takes one digest out again. */
+  remove(digests: Uint8Array, at: number): void {
+    for (let word = 0; word < 4; word++) this.sums[word] = this.sums[word]! - wordAt(digests, at + word * 4);
+    this.count--;
+  }
+
+  /** Many at once, added up before. */
+  addSum(sum: Uint32Array, count: number): void {
+    for (let word = 0; word < 4; word++) this.sums[word] = this.sums[word]! + sum[word]!;
+    this.count += count;
   }
 
   digest(columns: readonly string[]): Buffer {
@@ -23,4 +31,8 @@ export class SetHash {
       .update(new Uint8Array(this.sums.buffer))
       .digest();
   }
+}
+
+export function wordAt(bytes: Uint8Array, at: number): number {
+  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }

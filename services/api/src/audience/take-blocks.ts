@@ -7,12 +7,12 @@ import {
   type MissingParameters,
   type RejectedRow,
 } from './audience-store';
-import { ChunkBuilder, type SealedChunk } from './chunk-builder';
+import { ChunkBuilder, type FilledChunk } from './chunk-builder';
 import { DistinctRecipients } from './distinct-recipients';
 import type { ReadBlock } from './read-block';
 import { SetHash } from './set-hash';
+import { StoreChunks } from './store-chunks';
 
-const CHUNKS_A_STATEMENT = 24;
 const REJECTED_SAMPLE = 20;
 const WARNING_ROWS = 20;
 const SAMPLE = 5;
@@ -22,18 +22,16 @@ export class TakeBlocks {
   private readonly seen = new DistinctRecipients();
   private readonly set = new SetHash();
   private readonly builder: ChunkBuilder;
+  private readonly chunks: StoreChunks;
   private readonly missing: MissingParameters = {};
   private readonly rejectedSample: RejectedRow[] = [];
   private readonly ambiguousRows: number[] = [];
   private ambiguous = 0;
-  private sample: unknown[] = [];
   private row = 2; // The header is row 1.
   private rejected = 0;
   private duplicates = 0;
-  private chunks: SealedChunk[] = [];
   private rejectedRows: RejectedRow[] = [];
   private rejectedPages = 0;
-  private storing: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly id: string,
@@ -41,6 +39,7 @@ export class TakeBlocks {
     private readonly store: AudienceStore,
   ) {
     this.builder = new ChunkBuilder(columns);
+    this.chunks = new StoreChunks(id, store);
   }
 
   get accepted(): number {
@@ -53,37 +52,17 @@ export class TakeBlocks {
   }
 
   async take(block: ReadBlock): Promise<void> {
-    const ambiguous = new Set(block.ambiguous);
-    const rows = Buffer.from(block.rows.buffer, block.rows.byteOffset, block.rows.byteLength);
-    for (let index = 0; index < block.accepted; index++) {
-      const row = this.row + block.recordOf[index]!;
-      if (this.seen.firstRowOf(block.hashes, index * 8, row) !== 0) {
-        this.duplicates++;
-        continue;
-      }
-      if (ambiguous.has(index)) {
-        this.ambiguous++;
-        if (this.ambiguousRows.length < WARNING_ROWS) this.ambiguousRows.push(row);
-      }
-      this.noteMissing(block.missing[index * 2]!, block.missing[index * 2 + 1]!, row);
-      this.set.add(block.digests, index * 16);
-      const full = this.builder.add(
-        rows.subarray(index === 0 ? 0 : block.rowEnds[index - 1]!, block.rowEnds[index]!),
-        block.hashes,
-        index * 8,
-      );
-      if (full !== null) await this.keep(full);
-    }
+    this.set.addSum(block.digestSum, block.accepted);
+    for (const chunk of this.fillChunks(block)) await this.chunks.add(chunk);
     for (const { record, code, value } of block.rejected) await this.reject({ row: this.row + record, value, code });
     this.row += block.records;
   }
 
   async finish(): Promise<AudienceTotals> {
     const last = this.builder.finish();
-    if (last !== null) await this.keep(last);
-    if (this.chunks.length > 0) await this.storeChunks();
+    if (last !== null) await this.chunks.add(last);
     if (this.rejectedRows.length > 0) await this.storeRejected();
-    await this.storing;
+    await this.chunks.finish();
     return {
       accepted: this.seen.size,
       rejected: this.rejected,
@@ -93,12 +72,42 @@ export class TakeBlocks {
       setHash: this.set.digest(this.columns),
       rejectedSample: this.rejectedSample,
       warnings: this.warnings(),
-      sample: this.sample,
+      sample: this.chunks.first ? openChunk(this.chunks.first).slice(0, SAMPLE) : [],
     };
   }
 
   async settled(): Promise<void> {
-    await Promise.allSettled([this.storing]);
+    await this.chunks.settled();
+  }
+
+  /** Neighbours that are all new go into their chunk together: one copy instead of one a row. */
+  private *fillChunks(block: ReadBlock): Generator<FilledChunk> {
+    const ambiguous = block.ambiguous.length > 0 ? new Set(block.ambiguous) : null;
+    let first = 0;
+    for (let index = 0; index < block.accepted; index++) {
+      const row = this.row + block.recordOf[index]!;
+      const isNew = this.seen.firstRowOf(block.hashes, index * 8, row) === 0;
+      if (isNew) {
+        if (ambiguous?.has(index)) this.noteAmbiguous(row);
+        if (block.missing) this.noteMissing(block.missing[index * 2]!, block.missing[index * 2 + 1]!, row);
+      } else {
+        this.duplicates++;
+        this.set.remove(block.digests, index * 16);
+        if (index > first) yield* this.addRun(block, first, index);
+        first = index + 1;
+      }
+      if (isNew && index + 1 - first === this.builder.room) {
+        yield* this.addRun(block, first, index + 1);
+        first = index + 1;
+      }
+    }
+    if (block.accepted > first) yield* this.addRun(block, first, block.accepted);
+  }
+
+  private *addRun({ rows, rowEnds, hashes }: ReadBlock, first: number, end: number): Generator<FilledChunk> {
+    const from = first === 0 ? 0 : rowEnds[first - 1]! + 1;
+    const filled = this.builder.add(rows, from, rowEnds[end - 1]!, hashes, first, end - first);
+    if (filled !== null) yield filled;
   }
 
   private warnings(): AudienceWarning[] {
@@ -112,6 +121,11 @@ export class TakeBlocks {
           'These numbers have no plus and are valid both as national numbers, as they were taken, and with a country code of their own.',
       },
     ];
+  }
+
+  private noteAmbiguous(row: number): void {
+    this.ambiguous++;
+    if (this.ambiguousRows.length < WARNING_ROWS) this.ambiguousRows.push(row);
   }
 
   private noteMissing(low: number, high: number, row: number): void {
@@ -129,23 +143,6 @@ export class TakeBlocks {
     if (this.rejectedSample.length < REJECTED_SAMPLE) this.rejectedSample.push(row);
     this.rejectedRows.push(row);
     if (this.rejectedRows.length === REJECTED_A_PAGE) await this.storeRejected();
-  }
-
-  private async keep(chunk: SealedChunk): Promise<void> {
-    if (chunk.chunk === 0) this.sample = openChunk(chunk.body).slice(0, SAMPLE);
-    this.chunks.push(chunk);
-    if (this.chunks.length === CHUNKS_A_STATEMENT) await this.storeChunks();
-  }
-
-  /** One statement is under way while the next chunks are filled. */
-  private async storeChunks(): Promise<void> {
-    const chunks = this.chunks;
-    this.chunks = [];
-    await this.storing;
-    this.storing = this.store.addChunks(this.id, chunks).then((stored) => {
-      if (!stored) throw new Error('the upload was discarded as abandoned while it went on');
-    });
-    this.storing.catch(() => undefined);
   }
 
   private async storeRejected(): Promise<void> {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { Client } from 'pg';
@@ -45,10 +46,11 @@ export function upload(api: TestApi, body: Buffer | string | Iterable<Buffer> | 
     );
     sending.on('error', reject);
     if (whole) return void sending.end(body);
+    const closed = new Promise((resolve) => sending.once('close', resolve));
     void (async () => {
       for await (const part of body) {
         if (sending.destroyed) return;
-        if (!sending.write(part)) await new Promise((drained) => sending.once('drain', drained).once('close', drained));
+        if (!sending.write(part)) await Promise.race([once(sending, 'drain'), closed]);
       }
       sending.end();
     })().catch((error: unknown) => sending.destroy(error as Error));

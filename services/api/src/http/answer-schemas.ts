@@ -28,7 +28,10 @@ export const numberAnswer = z.object({
   provider: z.object({ name: z.string(), numberId: z.string(), wabaId: z.string().nullable(), appId: z.string().nullable() }),
   ratePerSecond: z.number(),
   credentials: z.object({ fingerprint: z.string(), updatedAt: instant }),
-  webhook: z.object({ path: z.string().describe('Where the provider posts, below the address of receipts'), configured: z.boolean() }),
+  webhook: z.object({
+    path: z.string().describe('Where the provider posts, below the address of receipts'),
+    configured: z.boolean(),
+  }),
   learnedRatePerSecond: z.number().nullable(),
   hold: z
     .object({ reason: z.string(), since: instant.nullable(), until: instant.nullable(), detail: z.string().nullable() })
@@ -156,7 +159,7 @@ export const messageAnswer = z.object({
     .object({
       code: z.string(),
       retryable: z.boolean(),
-      text: z.string().nullable(),
+      text: z.string(),
       action: z.string(),
       at: instant.nullable(),
       provider: z.object({ code: z.string().nullable(), text: z.string().nullable() }),

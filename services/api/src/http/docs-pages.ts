@@ -36,7 +36,9 @@ const START = `SwaggerUIBundle({ url: 'docs-json', dom_id: '#docs', deepLinking:
  */
 export function addDocsPages(server: FastifyInstance, document: () => OpenAPIObject): void {
   let json: string | undefined;
-  server.get('/docs-json', (_request, reply) => reply.type('application/json; charset=utf-8').send((json ??= JSON.stringify(document()))));
+  server.get('/docs-json', (_request, reply) =>
+    reply.type('application/json; charset=utf-8').send((json ??= JSON.stringify(document()))),
+  );
   server.get('/docs', (_request, reply) => reply.type('text/html; charset=utf-8').send(PAGE));
   server.get('/docs/start.js', (_request, reply) => reply.type('text/javascript; charset=utf-8').send(START));
   for (const [file, type] of Object.entries(ASSETS)) {

@@ -58,7 +58,8 @@ export class Door {
       if (!('repeated' in outcome)) return isRefusal(outcome) ? this.refuse(reply, request, outcome) : send(reply, outcome);
       // The other request may still fail; then this one is the first. Otherwise its answer is found.
       if (read.idempotency && (await this.replay(read.idempotency, caller, request, reply))) return;
-      if (this.clock.monotonicMs() > giveUpMs) return this.refuse(reply, request, refuse('request_in_progress', { headers: { 'retry-after': '1' } }));
+      if (this.clock.monotonicMs() > giveUpMs)
+        return this.refuse(reply, request, refuse('request_in_progress', { headers: { 'retry-after': '1' } }));
       await pause(IN_PROGRESS_POLL_MS);
     }
   }
@@ -71,7 +72,9 @@ export class Door {
   private async callerOf(spec: EndpointSpec, request: FastifyRequest): Promise<Caller | Refusal> {
     const inQuery = Object.keys(request.query as object).find((name) => KEY_PARAMETERS.has(name.toLowerCase()));
     if (inQuery !== undefined) {
-      return refuse('key_in_query', { errors: [{ parameter: inQuery, code: 'key_in_query', detail: 'keys do not belong into URLs' }] });
+      return refuse('key_in_query', {
+        errors: [{ parameter: inQuery, code: 'key_in_query', detail: 'keys do not belong into URLs' }],
+      });
     }
     const token = BEARER.exec(request.headers.authorization ?? '')?.[1];
     const challenge = { headers: { 'www-authenticate': 'Bearer' } };
@@ -115,7 +118,11 @@ export function missingScope(scope: Scope): Refusal {
 function send(reply: FastifyReply, answer: Answer): void {
   if (answer.stream) {
     const { type, parts } = answer.stream;
-    reply.status(answer.status).headers(answer.headers ?? {}).type(type).send(Readable.from(parts));
+    reply
+      .status(answer.status)
+      .headers(answer.headers ?? {})
+      .type(type)
+      .send(Readable.from(parts));
     return;
   }
   reply
@@ -200,7 +207,9 @@ function readIfMatch(header: string | undefined): number | 'any' | null | undefi
 }
 
 function requestHash(request: FastifyRequest): Buffer {
-  const hash = createHash('sha256').update(request.url.slice(pathOf(request).length)).update('\0');
+  const hash = createHash('sha256')
+    .update(request.url.slice(pathOf(request).length))
+    .update('\0');
   const raw = rawBodyOf(request);
   return (raw ? hash.update(raw) : hash).digest();
 }

@@ -17,7 +17,12 @@ import { BODY_LIMIT_BYTES, readJsonBodies } from './read-json-body';
 const CORRELATION_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
 
 /** Nest on Fastify, with our body reader, our problems, and the documentation. Not listening yet. */
-export async function createHttpServer(module: DynamicModule, door: Door, condition: Condition, log: Log): Promise<NestFastifyApplication> {
+export async function createHttpServer(
+  module: DynamicModule,
+  door: Door,
+  condition: Condition,
+  log: Log,
+): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
     // The longest name is an external id of 128 characters, escaped.
@@ -30,7 +35,11 @@ export async function createHttpServer(module: DynamicModule, door: Door, condit
     logger: false,
     requestTimeout: 0,
   } as ConstructorParameters<typeof FastifyAdapter>[0]);
-  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, { bodyParser: false, logger: false, abortOnError: false });
+  const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
+    bodyParser: false,
+    logger: false,
+    abortOnError: false,
+  });
   const server = adapter.getInstance() as unknown as FastifyInstance;
   readJsonBodies(server);
   server.addHook('onRequest', (request, reply, done) => {

@@ -3,7 +3,14 @@ import type { OpenAPIObject } from '@nestjs/swagger';
 import { PROBLEMS, type ProblemCode } from '../problem/problem-table';
 import { registeredEndpoints, type EndpointSpec } from './endpoint';
 
-const ALWAYS: readonly ProblemCode[] = ['unauthorized', 'key_in_query', 'unknown_member', 'request_invalid', 'internal', 'unavailable'];
+const ALWAYS: readonly ProblemCode[] = [
+  'unauthorized',
+  'key_in_query',
+  'unknown_member',
+  'request_invalid',
+  'internal',
+  'unavailable',
+];
 const WITH_BODY: readonly ProblemCode[] = ['body_unparseable', 'body_too_large', 'media_type_unsupported'];
 const NAMED: readonly ProblemCode[] = ['idempotency_key_reused', 'request_in_progress'];
 
@@ -108,7 +115,8 @@ function responses(spec: EndpointSpec): Record<string, unknown> {
 
 function parameters(schema: z.ZodType | undefined, place: 'path' | 'query'): unknown[] {
   if (!schema) return [];
-  const { properties = {}, required = [] } = jsonSchema(schema, 'input') as {
+  // Of a query the values after reading: a parameter that may repeat is a list, not "string or list".
+  const { properties = {}, required = [] } = jsonSchema(schema, place === 'query' ? 'output' : 'input') as {
     properties?: Record<string, { description?: string }>;
     required?: string[];
   };

@@ -19,7 +19,8 @@ export class ProblemFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     const request = http.getRequest<FastifyRequest>();
     const refusal = refusalFor(error);
-    if (refusal.refused === 'internal') this.log.error('a request failed', { error, requestId: request.id, method: request.method });
+    if (refusal.refused === 'internal')
+      this.log.error('a request failed', { error, requestId: request.id, method: request.method });
     if (refusal.refused === 'unavailable') this.log.warn('a request was turned away', { error, requestId: request.id });
     if (!reply.sent) this.door.refuse(reply, request, refusal);
   }
@@ -34,8 +35,6 @@ function refusalFor(error: unknown): Refusal {
       return refuse('body_unparseable');
     case 404:
       return refuse('not_found');
-    case 405:
-      return refuse('method_not_allowed');
     case 413:
       return refuse('body_too_large');
     case 415:

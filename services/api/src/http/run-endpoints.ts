@@ -51,7 +51,9 @@ export const listRunMessagesEndpoint = endpoint({
   access: { scope: 'messages:read' },
   params: runParams,
   query: z.strictObject({ ...page, status: repeated(z.enum(MESSAGE_STATUSES)).optional() }),
-  success: [{ status: 200, description: 'One page; a filtered one can be short and still have a next', schema: messageListAnswer }],
+  success: [
+    { status: 200, description: 'One page; a filtered one can be short and still have a next', schema: messageListAnswer },
+  ],
   refusals: ['run_not_found', 'cursor_mismatch'],
 });
 

@@ -10,7 +10,14 @@ it('makes keys that are recognised by shape and checksum alone', () => {
 it('refuses a key with one wrong letter, of the other mode, or cut short', () => {
   const key = newApiKey('test');
   const letter = key.at(-20) === 'a' ? 'b' : 'a';
-  for (const wrong of [key.slice(0, -20) + letter + key.slice(-19), key.replace('test', 'live'), key.slice(0, -1), `${key}a`, key.toUpperCase(), '']) {
+  for (const wrong of [
+    key.slice(0, -20) + letter + key.slice(-19),
+    key.replace('test', 'live'),
+    key.slice(0, -1),
+    `${key}a`,
+    key.toUpperCase(),
+    '',
+  ]) {
     expect(isApiKey(wrong)).toBe(false);
   }
 });

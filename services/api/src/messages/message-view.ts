@@ -65,10 +65,12 @@ export function messageView(
 function errorView(facts: MessageFacts, merged: MergedMessage): Record<string, unknown> | null {
   if (merged.errorCode === null) return null;
   const known = facts.projected?.error?.code === merged.errorCode ? facts.projected.error : null;
+  const advice = adviceFor(merged.errorCode);
   return {
     code: merged.errorCode,
-    ...adviceFor(merged.errorCode),
-    text: known?.text ?? null,
+    retryable: advice.retryable,
+    text: known?.text ?? advice.text,
+    action: advice.action,
     at: isoOrNull(known?.atMs ?? facts.claim?.updatedAtMs ?? null),
     provider: { code: known?.providerCode ?? null, text: known?.text ?? null },
   };

@@ -37,7 +37,8 @@ const projected = (status: MessageStatus, step: number | null, more: Partial<Pro
   waits: [],
   ...more,
 });
-const merge = (facts: Partial<MessageFacts>, more: Partial<ScheduleFacts> = {}) => mergeMessage({ ...nothing, ...facts }, { ...schedule, ...more });
+const merge = (facts: Partial<MessageFacts>, more: Partial<ScheduleFacts> = {}) =>
+  mergeMessage({ ...nothing, ...facts }, { ...schedule, ...more });
 
 describe('a message of which nobody knows anything', () => {
   it('is scheduled, or cancelled with its schedule, and says that it is paused once it is due', () => {
@@ -71,7 +72,10 @@ describe('the gate and the read model', () => {
   });
 
   it('drop a hold that the sender has ended', () => {
-    const held = projected('waiting', 0, { waiting: { reason: 'account', sinceMs: 1, wakeAtMs: null, givesUpAtMs: null }, reason: 'account' });
+    const held = projected('waiting', 0, {
+      waiting: { reason: 'account', sinceMs: 1, wakeAtMs: null, givesUpAtMs: null },
+      reason: 'account',
+    });
     const waiting = { reason: 'account', sinceMs: 1, wakeAtMs: 9, givesUpAtMs: 10 };
     expect(merge({ projected: held, waiting })).toMatchObject({ status: 'waiting', waitingFor: waiting });
     expect(merge({ projected: held })).toMatchObject({ status: 'scheduled', waitingFor: null });
@@ -122,11 +126,17 @@ describe('the counts of a run', () => {
       count: fc.integer({ min: 0, max: 3_000 }),
     });
     fc.assert(
-      fc.property(fc.nat(5_000), fc.array(part, { maxLength: 8 }), fc.nat(3_000), fc.nat(3_000), (total, counted, sending, waiting) => {
-        const counts = countRun(total, { counted, sending, waiting });
-        expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(total);
-        expect(Object.values(counts).every((count) => count >= 0)).toBe(true);
-      }),
+      fc.property(
+        fc.nat(5_000),
+        fc.array(part, { maxLength: 8 }),
+        fc.nat(3_000),
+        fc.nat(3_000),
+        (total, counted, sending, waiting) => {
+          const counts = countRun(total, { counted, sending, waiting });
+          expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(total);
+          expect(Object.values(counts).every((count) => count >= 0)).toBe(true);
+        },
+      ),
     );
   });
 

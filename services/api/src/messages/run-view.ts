@@ -70,7 +70,11 @@ export function runView(state: ExistingSchedule, facts: RunFacts, live: LiveFact
   };
 }
 
-function runStatus(state: ExistingSchedule, facts: RunFacts, started: boolean): 'scheduled' | 'running' | 'completed' | 'cancelled' {
+function runStatus(
+  state: ExistingSchedule,
+  facts: RunFacts,
+  started: boolean,
+): 'scheduled' | 'running' | 'completed' | 'cancelled' {
   if (state.status === 'cancelled') return 'cancelled';
   if (facts.completedAtMs !== null) return 'completed';
   return started || facts.nowMs >= state.definition.slot.dueAtMs ? 'running' : 'scheduled';

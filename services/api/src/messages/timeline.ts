@@ -62,10 +62,20 @@ export function timeline(
   const { slot, number } = schedule.definition;
 
   for (const event of records.events) {
-    add(event.atMs, `schedule_${event.name}`, event.actor, { version: event.version, ...event.data }, traceIdOf(event.traceparent));
+    add(
+      event.atMs,
+      `schedule_${event.name}`,
+      event.actor,
+      { version: event.version, ...event.data },
+      traceIdOf(event.traceparent),
+    );
   }
   const asked = { local: slot.local, timeZone: slot.timeZone, rule: slot.rule, tzdb: slot.tzdb, note: slot.note };
-  add(records.events[0]?.atMs ?? schedule.createdAtMs, 'time_resolved', 'api', { ...asked, at: iso(slot.dueAtMs), resolvedLocal: slot.resolvedLocal });
+  add(records.events[0]?.atMs ?? schedule.createdAtMs, 'time_resolved', 'api', {
+    ...asked,
+    at: iso(slot.dueAtMs),
+    resolvedLocal: slot.resolvedLocal,
+  });
   if (slot.dueAtMs <= nowMs) add(slot.dueAtMs, 'due', 'scheduler', { validUntil: isoOrNull(slot.validUntilMs) });
   if (facts.waiting) add(facts.waiting.sinceMs, 'waiting', 'sender', waitingDetail(facts.waiting));
 
@@ -78,12 +88,23 @@ export function timeline(
     }
     if (attempt.endedAtMs !== null && attempt.outcome !== null) {
       const { outcome, errorCode, providerCode, text } = attempt;
-      add(attempt.endedAtMs, `attempt_${outcome}`, 'sender', { attempt: attempt.attempt, errorCode, providerCode, text }, traceId);
+      add(
+        attempt.endedAtMs,
+        `attempt_${outcome}`,
+        'sender',
+        { attempt: attempt.attempt, errorCode, providerCode, text },
+        traceId,
+      );
     }
   }
   for (const one of records.evidence) {
     const { attempt, code, providerCode } = one;
-    add(one.providerAtMs, `provider_says_${one.kind}`, provider, { attempt, code, providerCode, recordedAt: iso(one.recordedAtMs) });
+    add(one.providerAtMs, `provider_says_${one.kind}`, provider, {
+      attempt,
+      code,
+      providerCode,
+      recordedAt: iso(one.recordedAtMs),
+    });
   }
   const ended = endOf(facts, merged);
   if (ended) add(ended.atMs, merged.status, ended.by, { reason: merged.reason });

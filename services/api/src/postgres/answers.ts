@@ -15,11 +15,10 @@ export interface KeptAnswer {
 }
 
 export async function findAnswer(database: Database, tenantId: string, named: Idempotency): Promise<KeptAnswer | null> {
-  const [row] = await database.rows<{ request_hash: Buffer; status: number; headers: Record<string, string>; body: string }>(FIND, [
-    tenantId,
-    named.endpoint,
-    named.key,
-  ]);
+  const [row] = await database.rows<{ request_hash: Buffer; status: number; headers: Record<string, string>; body: string }>(
+    FIND,
+    [tenantId, named.endpoint, named.key],
+  );
   return row ? { requestHash: row.request_hash, status: row.status, headers: row.headers, body: row.body } : null;
 }
 

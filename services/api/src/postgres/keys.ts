@@ -8,7 +8,9 @@ import type { Mode } from '../schedule/definition';
 const FIND_CALLER = sqlFile(__dirname, 'find-caller.sql');
 
 export async function findCaller(database: Database, key: string): Promise<Caller | null> {
-  const [row] = await database.rows<{ key_id: string; scopes: Scope[]; tenant_id: string; mode: Mode }>(FIND_CALLER, [hashApiKey(key)]);
+  const [row] = await database.rows<{ key_id: string; scopes: Scope[]; tenant_id: string; mode: Mode }>(FIND_CALLER, [
+    hashApiKey(key),
+  ]);
   if (!row) return null;
   return {
     tenantId: row.tenant_id,

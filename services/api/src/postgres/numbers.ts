@@ -60,6 +60,11 @@ export interface NumberWrite {
 /** False: somebody else wrote the number meanwhile. A taken provider identity is a unique violation. */
 export async function putNumber(database: Database, write: NumberWrite): Promise<boolean> {
   const { credentials, webhookSecret, webhookVerifyToken, ...plain } = write;
-  const [row] = await database.rows<{ written: boolean }>(PUT, [JSON.stringify(plain), credentials, webhookSecret, webhookVerifyToken]);
+  const [row] = await database.rows<{ written: boolean }>(PUT, [
+    JSON.stringify(plain),
+    credentials,
+    webhookSecret,
+    webhookVerifyToken,
+  ]);
   return row?.written ?? false;
 }

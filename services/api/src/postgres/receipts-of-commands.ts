@@ -37,7 +37,11 @@ export async function settle(
     version,
     instant(atMs),
   ];
-  const [row] = await retrying(() => database.rows<Row>(STATEMENTS[kind], values), { states: ['55P03'], idempotent: true, attempts: 4 });
+  const [row] = await retrying(() => database.rows<Row>(STATEMENTS[kind], values), {
+    states: ['55P03'],
+    idempotent: true,
+    attempts: 4,
+  });
   if (!row) throw new Error(`no receipt was kept for version ${version} of schedule ${state.scheduleId}`);
   return {
     version: row.version,

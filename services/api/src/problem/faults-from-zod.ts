@@ -8,7 +8,17 @@ type Issue = z.core.$ZodIssue;
 export type Place = 'body' | 'query' | 'path';
 
 /** Members whose values are personal or secret, wherever they stand. */
-const HIDDEN_MEMBERS = new Set(['to', 'phone', 'parameters', 'credentials', 'accessToken', 'webhook', 'appSecret', 'verifyToken', 'text']);
+const HIDDEN_MEMBERS = new Set([
+  'to',
+  'phone',
+  'parameters',
+  'credentials',
+  'accessToken',
+  'webhook',
+  'appSecret',
+  'verifyToken',
+  'text',
+]);
 
 export interface ReadFaults {
   /** Unknown members make a request unreadable (400), everything else makes it invalid (422). */
@@ -41,7 +51,11 @@ function flatten(issue: Issue, above: PropertyKey[]): Issue[] {
 
 function faultsOf(issue: Issue, input: unknown, place: Place): Fault[] {
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ ...at([...issue.path, key], place), code: 'unknown_member', detail: 'there is no such member here' }));
+    return issue.keys.map((key) => ({
+      ...at([...issue.path, key], place),
+      code: 'unknown_member',
+      detail: 'there is no such member here',
+    }));
   }
   const given = valueAt(input, issue.path);
   const fault: Fault = { ...at(issue.path, place), ...meaning(issue, given) };
@@ -62,9 +76,17 @@ function meaning(issue: Issue, given: unknown): Pick<Fault, 'code' | 'detail' | 
         ? { code: 'required', detail: 'this member is required', allowed: issue.values }
         : { code: 'value_invalid', detail: 'not one of the allowed values', allowed: issue.values };
     case 'too_big':
-      return { code: sized(issue.origin) ? 'too_long' : 'out_of_range', detail: issue.message, allowed: { maximum: Number(issue.maximum) } };
+      return {
+        code: sized(issue.origin) ? 'too_long' : 'out_of_range',
+        detail: issue.message,
+        allowed: { maximum: Number(issue.maximum) },
+      };
     case 'too_small':
-      return { code: sized(issue.origin) ? 'too_short' : 'out_of_range', detail: issue.message, allowed: { minimum: Number(issue.minimum) } };
+      return {
+        code: sized(issue.origin) ? 'too_short' : 'out_of_range',
+        detail: issue.message,
+        allowed: { minimum: Number(issue.minimum) },
+      };
     case 'invalid_format':
     case 'not_multiple_of':
     case 'invalid_key':

@@ -27,19 +27,23 @@ describe('faults of a body', () => {
       '#/content/template/body/1 type_invalid',
     ]);
     expect(read({ ...valid, content: { text: '' } }).lines).toEqual(['#/content/text too_short']);
-    expect(read({ ...valid, content: { template: { ...valid.content.template, header: { image: { lnk: 'x' } } } } }).lines).toEqual([
-      '#/content/template/header/image/link required',
-      '#/content/template/header/image/lnk unknown_member',
-    ]);
-    expect(read({ ...valid, content: { template: { ...valid.content.template, buttons: [{ index: 10, quickReply: 'x' }] } } }).lines).toEqual([
-      '#/content/template/buttons/0/index out_of_range',
-    ]);
+    expect(
+      read({ ...valid, content: { template: { ...valid.content.template, header: { image: { lnk: 'x' } } } } }).lines,
+    ).toEqual(['#/content/template/header/image/link required', '#/content/template/header/image/lnk unknown_member']);
+    expect(
+      read({ ...valid, content: { template: { ...valid.content.template, buttons: [{ index: 10, quickReply: 'x' }] } } }).lines,
+    ).toEqual(['#/content/template/buttons/0/index out_of_range']);
   });
 
   it('tell a missing member from a wrong one, and an unknown one from both', () => {
     const answer = read({ ...valid, from: undefined, priority: 10, labels: { 'a b': 'x' }, whenn: 1 });
     expect(answer.unknown).toBe(true);
-    expect(answer.lines.sort()).toEqual(['#/from required', '#/labels/a%20b format_invalid', '#/priority out_of_range', '#/whenn unknown_member']);
+    expect(answer.lines.sort()).toEqual([
+      '#/from required',
+      '#/labels/a%20b format_invalid',
+      '#/priority out_of_range',
+      '#/whenn unknown_member',
+    ]);
     expect(read({ ...valid, priority: 10 }).unknown).toBe(false);
   });
 
@@ -66,7 +70,9 @@ describe('faults of a body', () => {
   it('do not let a prototype in', () => {
     const body: unknown = JSON.parse('{"from":{"number":"a"},"labels":{"__proto__":"x"}}');
     expect(read(body).faults.length).toBeGreaterThan(0);
-    expect(read(JSON.parse(JSON.stringify(valid).replace('{', '{"__proto__":{},'))).lines).toEqual(['#/__proto__ unknown_member']);
+    expect(read(JSON.parse(JSON.stringify(valid).replace('{', '{"__proto__":{},'))).lines).toEqual([
+      '#/__proto__ unknown_member',
+    ]);
   });
 });
 

@@ -4,7 +4,10 @@ import { messageContent } from '#contracts/content';
 export const MOST_INLINE_RECIPIENTS = 10_000;
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/;
-const nameKey = z.string().regex(NAME, '1 to 64 letters, digits, "_", "-" or "."').refine((key) => key !== '__proto__', 'not allowed as a name');
+const nameKey = z
+  .string()
+  .regex(NAME, '1 to 64 letters, digits, "_", "-" or "."')
+  .refine((key) => key !== '__proto__', 'not allowed as a name');
 
 export const labels = z
   .record(nameKey, z.string().max(256))
@@ -33,7 +36,10 @@ export const when = z
     at: z.string().max(40).optional().describe('Local time with `timeZone`, or a time with an offset'),
     timeZone: z.string().min(1).max(64).optional().describe('IANA name'),
     now: z.literal(true).optional(),
-    gap: z.enum(['shift', 'skip']).optional().describe('For a local time that the clock skips; default shift: 02:30 becomes 03:30'),
+    gap: z
+      .enum(['shift', 'skip'])
+      .optional()
+      .describe('For a local time that the clock skips; default shift: 02:30 becomes 03:30'),
     fold: z.enum(['first', 'second', 'both']).optional().describe('For a local time that happens twice; default first'),
   })
   .superRefine((given, context) => {
@@ -52,13 +58,21 @@ export const validity = z
   })
   .superRefine((given, context) => {
     if ((given.for === undefined) === (given.untilLocal === undefined)) {
-      context.addIssue({ code: 'custom', path: [], message: 'give exactly one of for and untilLocal', params: { code: 'ambiguous' } });
+      context.addIssue({
+        code: 'custom',
+        path: [],
+        message: 'give exactly one of for and untilLocal',
+        params: { code: 'ambiguous' },
+      });
     }
   })
   .describe('How late a message may be; later it expires');
 
 export const retry = z.strictObject({
-  delays: z.array(z.string().max(40)).max(10).describe('ISO 8601 durations: one more attempt after each, for failures known as not sent'),
+  delays: z
+    .array(z.string().max(40))
+    .max(10)
+    .describe('ISO 8601 durations: one more attempt after each, for failures known as not sent'),
 });
 
 const members = {

@@ -42,7 +42,11 @@ export function contentFaults(content: MessageContent): ContentFault[] {
     const link = mediaLink(part.header);
     // A link that starts with a placeholder can only be judged when it is rendered.
     if (link && !/^https:\/\//i.test(link.value) && !link.value.startsWith('{{')) {
-      faults.push({ path: [...path, 'header', link.kind, 'link'], code: 'link_not_https', detail: 'the provider fetches https links only' });
+      faults.push({
+        path: [...path, 'header', link.kind, 'link'],
+        code: 'link_not_https',
+        detail: 'the provider fetches https links only',
+      });
     }
   }
   return faults;

@@ -127,5 +127,7 @@ function isSame(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) !== Array.isArray(b)) return false;
   const left = Object.entries(a);
   const right = b as Record<string, unknown>;
-  return left.length === Object.keys(b).length && left.every(([key, value]) => Object.hasOwn(right, key) && isSame(value, right[key]));
+  return (
+    left.length === Object.keys(b).length && left.every(([key, value]) => Object.hasOwn(right, key) && isSame(value, right[key]))
+  );
 }

@@ -21,7 +21,7 @@ export interface OnceSlot {
 }
 
 export interface Warning {
-  code: 'category_assumed' | 'template_unknown' | 'service_window' | 'parameter_missing' | 'recipients_skipped' | 'past_time';
+  code: 'category_assumed' | 'template_unknown' | 'service_window' | 'parameter_missing';
   pointer: string;
   detail: string;
 }

@@ -31,7 +31,11 @@ export function splitByParameters(
     if (missing.length === 0) usable.push({ ...recipient, index, parameters });
     else {
       const detail = `the content uses ${missing.map((name) => `{{${name}}}`).join(', ')}`;
-      rejected.push({ index, result: 'rejected', error: { code: 'parameter_missing', detail, member: `parameters/${missing[0]}` } });
+      rejected.push({
+        index,
+        result: 'rejected',
+        error: { code: 'parameter_missing', detail, member: `parameters/${missing[0]}` },
+      });
     }
   });
   return { usable, rejected };

@@ -50,7 +50,12 @@ export function planSchedule(asked: CreateScheduleBody, facts: PlanFacts): Plan 
   const warnings: Warning[] = [];
 
   if (!facts.number) {
-    faults.push({ pointer: '#/from/number', code: 'number_unknown', detail: 'no number has this name', given: asked.from.number });
+    faults.push({
+      pointer: '#/from/number',
+      code: 'number_unknown',
+      detail: 'no number has this name',
+      given: asked.from.number,
+    });
   }
   const category = planCategory(asked, faults, warnings);
   const slot = planSlot(asked, category, facts, faults);
@@ -150,7 +155,8 @@ function planRetry(asked: CreateScheduleBody, faults: Fault[]): number[] {
 }
 
 function checkContent(asked: CreateScheduleBody, facts: PlanFacts, faults: Fault[], warnings: Warning[]): void {
-  for (const { path, code, detail } of contentFaults(asked.content)) faults.push({ pointer: jsonPointer(['content', ...path]), code, detail });
+  for (const { path, code, detail } of contentFaults(asked.content))
+    faults.push({ pointer: jsonPointer(['content', ...path]), code, detail });
   if ('template' in asked.content) {
     warnings.push({
       code: 'template_unknown',
@@ -161,7 +167,8 @@ function checkContent(asked: CreateScheduleBody, facts: PlanFacts, faults: Fault
     warnings.push({
       code: 'service_window',
       pointer: '#/content/text',
-      detail: 'WhatsApp delivers a text only within 24 hours after the recipient wrote; to others it fails as outside_service_window',
+      detail:
+        'WhatsApp delivers a text only within 24 hours after the recipient wrote; to others it fails as outside_service_window',
     });
   }
   if ('faults' in facts.audience) return;

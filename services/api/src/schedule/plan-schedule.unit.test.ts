@@ -8,7 +8,16 @@ const facts: PlanFacts = {
   nowMs: NOW,
   number: { id: 'n1', name: 'wa-main', providerIdentity: 'whatsapp_cloud:1', channel: 'whatsapp', ratePerSecond: 80 },
   audience: {
-    ready: { id: 'a1', inline: false, accepted: 10, rejected: 0, duplicates: 0, chunkCount: 1, columns: ['name', 'code'], missing: {} },
+    ready: {
+      id: 'a1',
+      inline: false,
+      accepted: 10,
+      rejected: 0,
+      duplicates: 0,
+      chunkCount: 1,
+      columns: ['name', 'code'],
+      missing: {},
+    },
   },
   keptSlot: null,
 };
@@ -19,15 +28,23 @@ const body: CreateScheduleBody = {
   audienceId: 'aud_x',
   when: { at: '2026-12-24T18:00:00', timeZone: 'Europe/Berlin' },
 };
-const plan = (asked: Partial<CreateScheduleBody>, more: Partial<PlanFacts> = {}) => planSchedule({ ...body, ...asked }, { ...facts, ...more });
-const codes = (answer: ReturnType<typeof planSchedule>) => (answer.ok ? [] : answer.faults.map(({ pointer, code }) => `${pointer} ${code}`));
+const plan = (asked: Partial<CreateScheduleBody>, more: Partial<PlanFacts> = {}) =>
+  planSchedule({ ...body, ...asked }, { ...facts, ...more });
+const codes = (answer: ReturnType<typeof planSchedule>) =>
+  answer.ok ? [] : answer.faults.map(({ pointer, code }) => `${pointer} ${code}`);
 
 describe('a plan', () => {
   it('has defaults for what was left out, and no recipients among the words it keeps', () => {
     const answer = plan({ recipients: [{ to: '+4915112345678' }] });
     expect(answer).toMatchObject({
       ok: true,
-      definition: { priority: 5, onUncertain: 'leave', retryDelaysMs: [120_000, 240_000, 480_000], labels: {}, slot: { validUntilMs: null } },
+      definition: {
+        priority: 5,
+        onUncertain: 'leave',
+        retryDelaysMs: [120_000, 240_000, 480_000],
+        labels: {},
+        slot: { validUntilMs: null },
+      },
     });
     expect(JSON.stringify(answer)).not.toContain('4915112345678');
   });
@@ -35,18 +52,23 @@ describe('a plan', () => {
   it('gives authentication an hour, unless something else was asked', () => {
     const due = Date.parse('2026-12-24T17:00:00Z');
     expect(plan({ category: 'authentication' })).toMatchObject({ definition: { slot: { validUntilMs: due + 3_600_000 } } });
-    expect(plan({ category: 'authentication', validity: { for: 'PT5M' } })).toMatchObject({ definition: { slot: { validUntilMs: due + 300_000 } } });
+    expect(plan({ category: 'authentication', validity: { for: 'PT5M' } })).toMatchObject({
+      definition: { slot: { validUntilMs: due + 300_000 } },
+    });
   });
 
   it('needs a category for a text, and assumes marketing for a template', () => {
     expect(codes(plan({ category: undefined }))).toEqual(['#/category required']);
     const answer = plan({ category: undefined, content: { template: { name: 'x', language: 'en' } } });
-    expect(answer).toMatchObject({ ok: true, definition: { category: 'marketing', warnings: [{ code: 'category_assumed' }, { code: 'template_unknown' }] } });
+    expect(answer).toMatchObject({
+      ok: true,
+      definition: { category: 'marketing', warnings: [{ code: 'category_assumed' }, { code: 'template_unknown' }] },
+    });
   });
 
   it('refuses placeholders that the audience has no column for, or not everywhere', () => {
     expect(codes(plan({ content: { text: 'Hello {{surname}}' } }))).toEqual(['#/audienceId parameter_missing']);
-    const ready = { ...(facts.audience as { ready: object }).ready, missing: { name: { count: 3, firstRow: 7 } } };
+    const ready: object = { ...(facts.audience as { ready: object }).ready, missing: { name: { count: 3, firstRow: 7 } } };
     const audience = { ready } as PlanFacts['audience'];
     expect(codes(plan({}, { audience }))).toEqual(['#/audienceId parameter_missing']);
     expect(plan({ onInvalidRecipient: 'skip' }, { audience })).toMatchObject({
@@ -152,7 +174,8 @@ describe('the hash of a campaign', () => {
 
   it('is none for one recipient, or where a duplicate is meant', () => {
     expect(hashOf({}, set, NOW, true)).toBeNull();
-    const one = { ready: { ...(facts.audience as { ready: object }).ready, accepted: 1 } } as PlanFacts['audience'];
+    const lone: object = { ...(facts.audience as { ready: object }).ready, accepted: 1 };
+    const one = { ready: lone } as PlanFacts['audience'];
     const answer = plan({}, { audience: one });
     expect(answer.ok && duplicateHash(answer.definition, set, false)).toBeNull();
   });

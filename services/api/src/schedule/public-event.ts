@@ -3,7 +3,10 @@ import { derivedEventId, formatId, uuidBytes } from '#contracts/ids';
 import type { ScheduleEvent } from './schedule-events';
 import type { ExistingSchedule } from './schedule-state';
 
-type PublicName = Extract<EventName, 'ScheduleRequested' | 'ScheduleRevised' | 'SchedulePaused' | 'ScheduleResumed' | 'ScheduleCancelled'>;
+type PublicName = Extract<
+  EventName,
+  'ScheduleRequested' | 'ScheduleRevised' | 'SchedulePaused' | 'ScheduleResumed' | 'ScheduleCancelled'
+>;
 export type PublicEvent = { [N in PublicName]: { name: N; type: string; event: Events[N] } }[PublicName];
 
 export interface Origin {
@@ -34,7 +37,11 @@ export function publicEvent(event: ScheduleEvent, state: ExistingSchedule, origi
     case 'resumed':
       return { name: 'ScheduleResumed', type: 'punctual.schedule.resumed', event: { ...envelope, reason: event.data.reason } };
     case 'cancelled':
-      return { name: 'ScheduleCancelled', type: 'punctual.schedule.cancelled', event: { ...envelope, reason: event.data.reason } };
+      return {
+        name: 'ScheduleCancelled',
+        type: 'punctual.schedule.cancelled',
+        event: { ...envelope, reason: event.data.reason },
+      };
     default:
       return event satisfies never;
   }

@@ -40,8 +40,21 @@ const request: ScheduleCommand = {
   runId: '00',
   definition,
 };
-const change = (name: 'pause' | 'cancel', more = {}): ScheduleCommand => ({ name, ...stamp, reason: null, completed: false, ...more });
-const resume = (more = {}): ScheduleCommand => ({ name: 'resume', ...stamp, reason: null, completed: false, runHeld: false, ...more });
+const change = (name: 'pause' | 'cancel', more = {}): ScheduleCommand => ({
+  name,
+  ...stamp,
+  reason: null,
+  completed: false,
+  ...more,
+});
+const resume = (more = {}): ScheduleCommand => ({
+  name: 'resume',
+  ...stamp,
+  reason: null,
+  completed: false,
+  runHeld: false,
+  ...more,
+});
 const revise = (next: Partial<ScheduleDefinition>, more = {}): ScheduleCommand => ({
   name: 'revise',
   ...stamp,
@@ -100,7 +113,11 @@ describe('a schedule', () => {
   });
 
   it('forgets its pause when it is cancelled', () => {
-    expect(given(request, change('pause'), change('cancel')).state).toMatchObject({ status: 'cancelled', paused: null, cancelledVersion: 3 });
+    expect(given(request, change('pause'), change('cancel')).state).toMatchObject({
+      status: 'cancelled',
+      paused: null,
+      cancelledVersion: 3,
+    });
   });
 });
 
