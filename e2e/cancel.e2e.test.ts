@@ -38,9 +38,12 @@ describe('changes in the middle of sending', () => {
       expect(await on.api.post(`/v1/schedules/${id}/cancel`)).toEqual(receipt);
       const run = await untilSettled(on.api, runId, 20_000);
       expect(sumOf(run.counts)).toBe(150);
-      expect(run.counts.cancelled ?? 0).toBe(prevented);
+      // A claim that was in flight may still turn out as not written; then it ends with the cancel instead of going again.
+      const cancelled = run.counts.cancelled ?? 0;
+      expect(cancelled).toBeGreaterThanOrEqual(prevented);
+      expect(cancelled).toBeLessThanOrEqual(prevented + inFlight);
       const counts = await received(on.simulator, on.numbers[0]!.phoneNumberId);
-      expect(counts.size).toBe(150 - prevented);
+      expect(counts.size).toBe(150 - cancelled);
       expect(contradictions(await messagesOf(on.api, runId), counts)).toEqual([]);
     }
   });
@@ -74,13 +77,15 @@ describe('changes in the middle of sending', () => {
     const { id, runId } = await schedule(on.api, on.numbers[0]!, { recipients: people });
     await waitUntil('some of it to be out', async () => (await on.simulator.control.summary()).deliveries >= 60, { everyMs: 5 });
     await on.api.post(`/v1/schedules/${id}/pause`, { reason: 'look again' });
-    const quiet = await waitUntil('nothing to be under way', async () => {
+    const held = await waitUntil('what is not held to have arrived', async () => {
       const { counts } = await on.api.get<{ counts: Record<string, number> }>(`/v1/runs/${runId}`);
-      return settledStatuses.slice(2).every((status) => (counts[status] ?? 0) === 0) ? counts : null;
+      const { deliveries } = await on.simulator.control.summary();
+      const open = settledStatuses.slice(2).some((status) => (counts[status] ?? 0) > 0);
+      return !open && (counts.scheduled ?? 0) + (counts.waiting ?? 0) === 400 - deliveries ? deliveries : null;
     });
-    const held = (await on.simulator.control.summary()).deliveries;
-    expect((quiet.scheduled ?? 0) + (quiet.waiting ?? 0)).toBe(400 - held);
     expect(held).toBeLessThan(400);
+    expect((await on.api.get<Message>(`/v1/runs/${runId}`)).status).toBe('running');
+    expect((await on.simulator.control.summary()).deliveries).toBe(held);
     await on.api.post(`/v1/schedules/${id}/resume`);
     await untilSettled(on.api, runId, 20_000);
     const counts = await received(on.simulator, on.numbers[0]!.phoneNumberId);

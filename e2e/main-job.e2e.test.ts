@@ -54,9 +54,9 @@ describe('the main job', () => {
 
   it('never starts early', async () => {
     const at = new Date(Date.now() + 2_500).toISOString();
-    const { runId } = await schedule(on.api, on.numbers[1]!, { recipients: [{ to: '+12065550110' }] }, { when: { at } });
+    const { runId } = await schedule(on.api, on.numbers[1]!, { recipients: [{ to: '+13125550110' }] }, { when: { at } });
     await untilSettled(on.api, runId);
-    const [delivery] = await on.simulator.control.deliveries({ recipient: '12065550110' });
+    const [delivery] = await on.simulator.control.deliveries({ recipient: '13125550110' });
     expect(delivery!.wallMicros / 1000).toBeGreaterThanOrEqual(Date.parse(at));
   });
 

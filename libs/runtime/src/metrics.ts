@@ -20,7 +20,7 @@ export function counter(name: string, description: string): Counter {
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** Durations are recorded in seconds, as Prometheus wants them. */
+/** Durations are recorded in seconds, as Prometheus wants them; the name ends in `_seconds`. */
 export function histogram(
   name: string,
   description: string,

@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events';
+
 /** Waits, and returns early (without an error) when the signal fires. */
 export function pause(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
@@ -8,6 +10,9 @@ export function pause(milliseconds: number, signal?: AbortSignal): Promise<void>
       resolve();
     };
     const timer = setTimeout(done, milliseconds);
-    signal?.addEventListener('abort', done, { once: true });
+    if (!signal) return;
+    // Many may wait under one signal; each listener goes with its pause.
+    setMaxListeners(0, signal);
+    signal.addEventListener('abort', done, { once: true });
   });
 }

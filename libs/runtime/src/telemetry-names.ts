@@ -16,15 +16,15 @@ export const ATTRIBUTES = {
 
 export const METRICS = {
   kafkaSent: 'punctual_kafka_sent_records',
-  kafkaSendSeconds: 'punctual_kafka_send_duration',
+  kafkaSendSeconds: 'punctual_kafka_send_seconds',
   kafkaSendFailures: 'punctual_kafka_send_failures',
   kafkaProducersReplaced: 'punctual_kafka_producers_replaced',
   kafkaHandled: 'punctual_kafka_handled_records',
-  kafkaHandleSeconds: 'punctual_kafka_handle_duration',
+  kafkaHandleSeconds: 'punctual_kafka_handle_seconds',
   kafkaParked: 'punctual_kafka_parked_records',
   kafkaLag: 'punctual_kafka_consumer_lag',
   outboxRelayed: 'punctual_outbox_relayed_rows',
   outboxParked: 'punctual_outbox_parked_rows',
-  outboxRelaySeconds: 'punctual_outbox_relay_duration',
+  outboxRelaySeconds: 'punctual_outbox_relay_seconds',
   poolConnections: 'punctual_postgres_pool_connections',
 } as const;

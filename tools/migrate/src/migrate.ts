@@ -16,6 +16,17 @@ const PASSWORD_VARIABLES = {
   punctual_receipts: 'DATABASE_PASSWORD_RECEIPTS',
 } as const;
 
+// TypeORM prints failures of migrations to the console whatever `logging` says; ours carry file and line.
+const nothing = () => undefined;
+const SILENT = {
+  logQuery: nothing,
+  logQueryError: nothing,
+  logQuerySlow: nothing,
+  logSchemaBuild: nothing,
+  logMigration: nothing,
+  log: nothing,
+};
+
 export interface MigrateOptions {
   log?: (line: string) => void;
   /** Where `<service>/migrations` folders are; the repository's services if absent. */
@@ -107,6 +118,7 @@ async function applyPending(adminUrl: string, files: MigrationFile[], log: (line
     migrationsTableName: 'migration',
     migrations: files.map((file) => migrationFor(file, (name) => applied.push(name), log)),
     logging: false,
+    logger: SILENT,
     poolErrorHandler: () => undefined,
     extra: { max: 2 },
   });

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const numberOf = ({ value }: InRecord) => Number(value.toString());
 
-it('keeps every acknowledged record, in order, through the death of each broker, and both consumers go on by themselves', async () => {
+it('keeps every acknowledged record, in order, through the death of two brokers, one after the other, and both consumers go on by themselves', async () => {
   const producer = openProducer({ brokers: brokers(), clientId: 'death' });
   await producer.connect();
   const fatal: unknown[] = [];
@@ -75,7 +75,7 @@ it('keeps every acknowledged record, in order, through the death of each broker,
     }
   };
   const producing = Promise.all(acknowledged.map((_, partition) => produce(partition)));
-  for (const id of kafka.ids) {
+  for (const id of kafka.ids.slice(0, 2)) {
     const before = [...acknowledged];
     await waitUntil('everything flows', () => acknowledged.every((count, partition) => count > before[partition]! + 50), {
       deadlineMs: 30_000,

@@ -1,21 +1,12 @@
 import { Kafka, logLevel, type KafkaConfig, type LogEntry } from 'kafkajs';
 import { silentLog, type Log } from '../log';
-import type { Secret } from '../secret';
 import { pause } from '../pause';
-
-export interface KafkaSecurity {
-  /** PEM text. */
-  ca?: string;
-  certificate?: string;
-  key?: Secret;
-  /** SCRAM-SHA-512. */
-  username?: string;
-  password?: Secret;
-}
+import { kafkaSecurity, type KafkaSecurity } from './security';
 
 export interface KafkaOptions {
   brokers: string[];
   clientId: string;
+  /** What the KAFKA_TLS_* and KAFKA_SASL_* variables say, if absent. */
   security?: KafkaSecurity;
   log?: Log;
 }
@@ -27,7 +18,7 @@ export interface KafkaOptions {
 export const RETRY = { initialRetryTime: 100, maxRetryTime: 500, retries: 40 } as const;
 
 export function kafkaClient(options: KafkaOptions, retry: KafkaConfig['retry'] = RETRY): Kafka {
-  const { security } = options;
+  const security = options.security ?? kafkaSecurity();
   const log = options.log ?? silentLog;
   return new Kafka({
     clientId: options.clientId,
@@ -35,10 +26,10 @@ export function kafkaClient(options: KafkaOptions, retry: KafkaConfig['retry'] =
     retry,
     connectionTimeout: 2_000,
     requestTimeout: 10_000,
-    ...(security?.ca || security?.certificate
+    ...(security.ca || security.certificate
       ? { ssl: { ca: security.ca ? [security.ca] : undefined, cert: security.certificate, key: security.key?.reveal() } }
       : {}),
-    ...(security?.username && security.password
+    ...(security.username && security.password
       ? { sasl: { mechanism: 'scram-sha-512' as const, username: security.username, password: security.password.reveal() } }
       : {}),
     logLevel: logLevel.WARN,

@@ -117,6 +117,18 @@ export class ConsumerSession {
 
   private watch(consumer: Consumer): Promise<void> {
     const { events } = consumer;
+    for (const sign of [
+      events.FETCH_START,
+      events.FETCH,
+      events.HEARTBEAT,
+      events.CONNECT,
+      events.REBALANCING,
+      events.GROUP_JOIN,
+      events.CRASH,
+      events.REQUEST_TIMEOUT,
+    ]) {
+      consumer.on(sign, () => (this.health.lastActivityMs = performance.now()));
+    }
     consumer.on(events.REQUEST, ({ payload }) => {
       // The coordinator accepted it at some time after it was sent. Counting from the answer would let a process that was
       // frozen in between believe in a session that has ended.

@@ -30,6 +30,25 @@ const failures = counter(METRICS.kafkaSendFailures, 'Batches whose callers were 
 const replaced = counter(METRICS.kafkaProducersReplaced, 'Producers that were replaced after an error');
 const sendSeconds = histogram(METRICS.kafkaSendSeconds, 'From handing a batch to the client until its acknowledgement');
 
+class UnacknowledgedError extends Error {}
+
+/**
+ * The same batch with the same producer has the same sequence numbers, so a broker that has it already drops the repetition.
+ * The client gives up at once on some errors that a moment cures: "Broker not connected" while another partition's send is just
+ * reconnecting (met in one of 60 lost connections). Not repeated: errors of the sequence itself, and what the client has
+ * already tried for 20 s.
+ */
+function mayRepeat(error: unknown): boolean {
+  if (error instanceof UnacknowledgedError) return false;
+  const { name, type, cause } = error as { name?: string; type?: string; cause?: { type?: string } };
+  const kind = type ?? cause?.type ?? '';
+  return (
+    name !== 'KafkaJSNumberOfRetriesExceeded' && !/SEQUENCE|PRODUCER|FENCED|EPOCH|TOO_LARGE|RECORD_LIST|AUTHORIZATION/.test(kind)
+  );
+}
+
+const SAME_PRODUCER_REPEATS = 5;
+
 /** Not connected yet; `connect()` waits for the brokers, and so does every `send()`. */
 export function openProducer(options: ProducerOptions): BatchProducer {
   return new CoalescingProducer(options);
@@ -112,42 +131,53 @@ class CoalescingProducer implements BatchProducer {
         for (const { headers } of batch.records) yield headers?.traceparent;
       })(),
     );
-    await within(span, () => this.sendWithFreshProducers(topic, partition, batch.records));
+    await within(span, () => this.sendUntilAcknowledged(topic, partition, batch.records));
   }
 
-  private async sendWithFreshProducers(topic: string, partition: number, records: OutRecord[]): Promise<void> {
-    const most = this.options.freshProducers ?? 3;
-    for (let tried = 0; ; tried++) {
+  private async sendUntilAcknowledged(topic: string, partition: number, records: OutRecord[]): Promise<void> {
+    const mostProducers = this.options.freshProducers ?? 3;
+    for (let producers = 0, repeats = 0; ;) {
       const using = this.producer();
-      const started = performance.now();
       try {
-        const producer = await using;
-        const answers = await producer.send({
-          topic,
-          acks: -1,
-          messages: records.map(({ key, value, headers }) => ({ key, value, headers, partition })),
-        });
-        // A client that lost its way answers without having sent: only the broker's own word for this partition counts.
-        const answer = answers.find((each) => each.topicName === topic && each.partition === partition);
-        if (!answer || answer.errorCode !== 0) throw new Error(`the answer has no acknowledgement for ${topic}/${partition}`);
-        sent.add(records.length, { topic });
-        sendSeconds.record((performance.now() - started) / 1000, { topic });
+        await this.sendOnce(await using, topic, partition, records);
         return;
       } catch (error) {
-        // After giving up, the client takes the batch's sequence numbers back. If the log has the batch all the same, the next
-        // one would pass for its repetition and be dropped: this producer must not send to this partition again.
+        if (this.stop.signal.aborted) throw error;
+        const details = { topic, partition, count: records.length, error };
+        if (mayRepeat(error) && repeats < SAME_PRODUCER_REPEATS) {
+          repeats++;
+          this.log.debug('sending failed; the same records go out again', details);
+          await pause(50 * repeats, this.stop.signal);
+          continue;
+        }
+        // After giving up, the client takes the batch's sequence numbers back. If the log has the batch all the same, any other
+        // batch under them would pass for its repetition and be dropped: this producer must not send to the partition again.
         this.replace(using);
-        if (tried >= most || this.stop.signal.aborted) throw error;
-        this.log.warn('sending failed; the same records go out again with a new producer', {
-          topic,
-          partition,
-          count: records.length,
-          attempt: tried + 1,
-          error,
+        if (producers >= mostProducers) throw error;
+        producers++;
+        repeats = 0;
+        this.log.warn('sending failed; the same records go out again with a new producer and may come twice', {
+          ...details,
+          attempt: producers,
         });
-        await pause(100 * 2 ** tried, this.stop.signal);
+        await pause(100 * 2 ** producers, this.stop.signal);
       }
     }
+  }
+
+  private async sendOnce(producer: Producer, topic: string, partition: number, records: OutRecord[]): Promise<void> {
+    const started = performance.now();
+    const answers = await producer.send({
+      topic,
+      acks: -1,
+      messages: records.map(({ key, value, headers }) => ({ key, value, headers, partition })),
+    });
+    // A client that lost its way answers without having sent: only the broker's own word for this partition counts.
+    const answer = answers.find((each) => each.topicName === topic && each.partition === partition);
+    if (!answer || answer.errorCode !== 0)
+      throw new UnacknowledgedError(`the answer has no acknowledgement for ${topic}/${partition}`);
+    sent.add(records.length, { topic });
+    sendSeconds.record((performance.now() - started) / 1000, { topic });
   }
 
   private producer(): Promise<Producer> {

@@ -22,7 +22,7 @@ it('keeps the order, the limits, and fulfils each call with its last record', as
         while (!queue.empty) {
           const batch = queue.take();
           expect(batch.records.length).toBeGreaterThan(0);
-          expect(batch.records.length).toBeLessThanOrEqual(500);
+          expect(batch.records.length).toBeLessThanOrEqual(250);
           expect(batch.records.reduce((sum, { value }) => sum + value.length, 0)).toBeLessThan(1_000_000);
           sent.push(...batch.records);
           batch.acknowledge();

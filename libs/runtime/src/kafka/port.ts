@@ -42,6 +42,8 @@ export interface ConsumerHealth {
   lastHeartbeatMs: number;
   /** Monotonic milliseconds of the last fetch. */
   lastFetchMs: number;
+  /** Monotonic milliseconds of the client's last sign of life, attempts that failed included. */
+  lastActivityMs?: number;
   assigned: ReadonlyMap<string, readonly number[]>;
 }
 

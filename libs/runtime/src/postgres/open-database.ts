@@ -5,7 +5,9 @@ import { PunctualError } from '../errors';
 import { silentLog, type Log } from '../log';
 import type { Database, Queryable, Statement } from './database';
 import { DatabaseBusyError, DatabaseUnavailableError, isConnectionLoss, isServerFault } from './failures';
+import { gauge } from '../metrics';
 import { pause } from '../pause';
+import { METRICS } from '../telemetry-names';
 import { retrying } from './retrying';
 
 export interface DatabaseOptions {
@@ -37,7 +39,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<PostgresDa
     const dataSource = dataSourceFor(options, log);
     try {
       await dataSource.initialize();
-      return new PooledDatabase(dataSource);
+      return new PooledDatabase(dataSource, options.name);
     } catch (error) {
       await (dataSource.driver as PostgresDriver).master?.end?.().catch(() => undefined);
       if (!isConnectionLoss(error) || options.signal?.aborted) throw error;
@@ -75,9 +77,19 @@ function dataSourceFor(options: DatabaseOptions, log: Log): DataSource {
 
 class PooledDatabase implements PostgresDatabase {
   readonly pool: Pool;
+  private readonly endGauge: () => void;
 
-  constructor(readonly dataSource: DataSource) {
-    this.pool = (dataSource.driver as PostgresDriver).master as Pool;
+  constructor(
+    readonly dataSource: DataSource,
+    name: string,
+  ) {
+    const pool = (dataSource.driver as PostgresDriver).master as Pool;
+    this.pool = pool;
+    this.endGauge = gauge(METRICS.poolConnections, 'Connections of a pool, and callers that wait for one', () => [
+      { value: pool.totalCount - pool.idleCount, labels: { pool: name, state: 'used' } },
+      { value: pool.idleCount, labels: { pool: name, state: 'idle' } },
+      { value: pool.waitingCount, labels: { pool: name, state: 'waiting' } },
+    ]);
   }
 
   /** Tries again by itself after a deadlock or a full lock table: the statement was rolled back, so nothing can happen twice. */
@@ -102,6 +114,7 @@ class PooledDatabase implements PostgresDatabase {
   }
 
   async close(): Promise<void> {
+    this.endGauge();
     if (this.dataSource.isInitialized) await this.dataSource.destroy();
   }
 
