@@ -32,9 +32,10 @@ export const configSchema = z.object({
     .default(5_000_000)
     .describe('Recipients of an uploaded audience at most; while it is read each takes 24 bytes of memory'),
   UPLOADS_AT_ONCE: integer({ min: 1, max: 64 }).default(4).describe('Uploads that this process reads at the same time'),
+  UPLOADS_AT_ONCE_PER_TENANT: integer({ min: 1, max: 64 }).default(2).describe('How many of these are for one tenant, at most'),
   UPLOAD_STALL_MS: milliseconds({ min: 100, max: 300_000 })
     .default(60_000)
-    .describe('An upload whose client sends nothing for this long is given up'),
+    .describe('An upload whose client does not send 16 KB in this time is given up'),
   UPLOAD_THREADS: integer({ min: 1, max: 32 })
     .default(Math.min(4, availableParallelism()))
     .describe('Threads that validate recipients of uploads'),

@@ -1,11 +1,10 @@
-import type { UploadParts } from './store-upload';
+import type { UploadSlots } from './upload-slots';
+import type { UploadParts } from './storing/store-upload';
 
 export interface UploadLimits {
   /** After decompression. */
   maxBytes: number;
   maxRecipients: number;
-  /** Uploads that are read at the same time; each takes up to 30 MB besides 12 to 48 bytes a recipient. */
-  atOnce: number;
   stallMs: number;
 }
 
@@ -15,6 +14,5 @@ export abstract class AudienceParts implements UploadParts {
   abstract readonly readers: UploadParts['readers'];
   abstract readonly clock: UploadParts['clock'];
   abstract readonly limits: UploadLimits;
-  /** How many uploads are being read. */
-  underWay = 0;
+  abstract readonly slots: UploadSlots;
 }

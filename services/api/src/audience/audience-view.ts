@@ -1,6 +1,6 @@
 import { formatId, uuidBytes } from '#contracts/ids';
-import type { AudienceTotals, RejectedRow } from './audience-store';
-import { RECIPIENT_FAULTS } from './read-recipient';
+import type { AudienceTotals, RejectedRow } from './storing/audience-store';
+import { RECIPIENT_FAULTS } from './reading/read-recipient';
 
 export interface ViewedAudience extends Omit<AudienceTotals, 'chunkCount' | 'setHash' | 'sample'> {
   id: string;

@@ -3,9 +3,10 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { silentLog } from '#runtime/log';
 import { openDatabase } from '#runtime/postgres/open-database';
+import { waitUntil } from '#runtime/wait-until';
 import { createTenantWithNumber, startTestApi, type TestApi } from '../test-api';
-import { AudienceStore } from './audience-store';
-import { UploadSweeper } from './sweep-uploads';
+import { AudienceStore } from './storing/audience-store';
+import { UploadSweeper } from './storing/sweep-uploads';
 import { AudienceTables, beginUpload, csvRows, germanMobile, upload, type Uploaded } from './test-uploads';
 
 const MAX_BYTES = 1_048_576;
@@ -19,11 +20,19 @@ let tenantId: string;
 
 beforeAll(async () => {
   api = await startTestApi({
-    settings: { UPLOAD_MAX_BYTES: String(MAX_BYTES), UPLOAD_MAX_RECIPIENTS: String(MAX_RECIPIENTS), UPLOAD_STALL_MS: '1500', UPLOADS_AT_ONCE: '3' },
+    settings: {
+      UPLOAD_MAX_BYTES: String(MAX_BYTES),
+      UPLOAD_MAX_RECIPIENTS: String(MAX_RECIPIENTS),
+      UPLOAD_STALL_MS: '1500',
+      UPLOADS_AT_ONCE: '20',
+      UPLOADS_AT_ONCE_PER_TENANT: '20',
+    },
   });
   tables = await AudienceTables.open(api.database.adminUrl);
   ({ key } = await createTenantWithNumber(api));
-  [{ tenantId }] = (await tables.query<{ tenantId: string }>('SELECT id::text AS "tenantId" FROM api.tenant')) as [{ tenantId: string }];
+  [{ tenantId }] = (await tables.query<{ tenantId: string }>('SELECT id::text AS "tenantId" FROM api.tenant')) as [
+    { tenantId: string },
+  ];
 });
 
 afterAll(async () => {
@@ -80,6 +89,20 @@ describe('an upload that ends too early', () => {
   });
 });
 
+describe('an upload that only trickles', () => {
+  it('is given up although something comes now and then', async () => {
+    const socket = await beginUpload(api, key, FILE.length);
+    const answered = once(socket, 'data') as Promise<[Buffer]>;
+    let sent = 0;
+    const trickle = setInterval(() => socket.write(FILE.subarray(sent, ++sent)), 100);
+    const [answer] = await answered;
+    clearInterval(trickle);
+    socket.destroy();
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 408 /);
+    expect(sent).toBeGreaterThan(5);
+  });
+});
+
 describe('compressed uploads', () => {
   const whole = gzipSync(FILE);
   const gzip = { 'content-encoding': 'gzip' };
@@ -130,18 +153,31 @@ describe('a file that can not be taken', () => {
   });
 
   it('because of its encoding is told the row, far behind the beginning too', async () => {
-    const bytes = Buffer.concat([...csvRows(15_000), Buffer.from(`${germanMobile(30_000)},x,Zo`), Buffer.from([0xeb]), Buffer.from(`\n${row(30_001)}`)]);
-    await expect(send(bytes)).resolves.toMatchObject({
+    const latin1 = Buffer.concat([
+      ...csvRows(15_000),
+      Buffer.from(`${germanMobile(30_000)},x,Zo`),
+      Buffer.from([0xeb]),
+      Buffer.from(`\n${row(30_001)}`),
+    ]);
+    await expect(send(latin1)).resolves.toMatchObject({
       status: 422,
       body: { errors: [{ pointer: '#row=15002', code: 'encoding_invalid' }] },
     });
     const utf16 = Buffer.from(`\ufeffphone,ref\n${row(1)}`, 'utf16le');
-    await expect(send(utf16)).resolves.toMatchObject({ status: 422, body: { errors: [{ pointer: '#row=1', code: 'encoding_invalid' }] } });
+    const withoutMark = Buffer.from(`phone,ref\n${row(1)}`.replace('ë', 'e'), 'utf16le');
+    for (const bytes of [utf16, withoutMark]) {
+      await expect(send(bytes)).resolves.toMatchObject({
+        status: 422,
+        body: { errors: [{ pointer: '#row=1', code: 'encoding_invalid' }] },
+      });
+    }
     await tables.untilCounts(NOTHING);
   });
 
   it('with more recipients than allowed is refused, one with just as many is not', async () => {
-    await expect(send(gzipSync(Buffer.concat([...csvRows(MAX_RECIPIENTS + 1)])), { 'content-encoding': 'gzip' })).resolves.toMatchObject({
+    await expect(
+      send(gzipSync(Buffer.concat([...csvRows(MAX_RECIPIENTS + 1)])), { 'content-encoding': 'gzip' }),
+    ).resolves.toMatchObject({
       status: 413,
       body: { code: 'upload_too_large', errors: [{ code: 'upload_too_many_rows' }] },
     });
@@ -189,15 +225,27 @@ describe('a request that asks for something else', () => {
 
 describe('more uploads than a process reads at once', () => {
   it('are asked to come back, and then taken', async () => {
-    const held = await Promise.all([1, 2, 3].map(() => beginUpload(api, key, FILE.length)));
+    const busy = await startTestApi({ settings: { UPLOADS_AT_ONCE: '3', UPLOADS_AT_ONCE_PER_TENANT: '2' } });
+    const stored = await AudienceTables.open(busy.database.adminUrl);
+    const [one, other] = [await createTenantWithNumber(busy), await createTenantWithNumber(busy)];
+    const held = await Promise.all([one, one, other].map((tenant) => beginUpload(busy, tenant.key, FILE.length)));
     for (const socket of held) socket.write(FILE.subarray(0, 200_000));
-    await tables.untilCounts({ ...NOTHING, uploading: 3 });
-    const turnedAway = await send(FILE);
-    expect(turnedAway).toMatchObject({ status: 503, body: { code: 'unavailable' } });
-    expect(Number(turnedAway.headers['retry-after'])).toBeGreaterThan(0);
+    await stored.untilCounts({ ...NOTHING, uploading: 3 });
+    const turnedAway = [await upload(busy, FILE, { key: one.key }), await upload(busy, FILE, { key: other.key })];
+    expect(turnedAway).toMatchObject([
+      { status: 429, body: { code: 'too_many_uploads' } },
+      { status: 503, body: { code: 'unavailable' } },
+    ]);
+    for (const { headers } of turnedAway) expect(Number(headers['retry-after'])).toBeGreaterThan(0);
     for (const socket of held) socket.destroy();
-    await tables.untilCounts(NOTHING);
-    await expect(send(FILE)).resolves.toMatchObject({ status: 201 });
+    await stored.untilCounts(NOTHING);
+    const taken = await waitUntil('a place for an upload', async () => {
+      const answer = await upload(busy, FILE, { key: one.key });
+      return answer.status === 429 ? null : answer;
+    });
+    expect(taken).toMatchObject({ status: 201, body: { accepted: 20_000 } });
+    await stored.close();
+    await busy.stop();
   });
 });
 

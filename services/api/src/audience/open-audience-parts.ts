@@ -2,14 +2,16 @@ import type { Clock } from '#runtime/clock';
 import type { Log } from '#runtime/log';
 import type { Queryable } from '#runtime/postgres/database';
 import type { AudienceParts } from './audience-parts';
-import { AudienceStore } from './audience-store';
-import { BlockReaders } from './block-readers';
-import { UploadSweeper } from './sweep-uploads';
+import { UploadSlots } from './upload-slots';
+import { AudienceStore } from './storing/audience-store';
+import { BlockReaders } from './reading/block-readers';
+import { UploadSweeper } from './storing/sweep-uploads';
 
 export interface AudienceConfig {
   UPLOAD_MAX_BYTES: number;
   UPLOAD_MAX_RECIPIENTS: number;
   UPLOADS_AT_ONCE: number;
+  UPLOADS_AT_ONCE_PER_TENANT: number;
   UPLOAD_STALL_MS: number;
   UPLOAD_THREADS: number;
 }
@@ -26,10 +28,9 @@ export function openAudienceParts(database: Queryable, config: AudienceConfig, i
     limits: {
       maxBytes: config.UPLOAD_MAX_BYTES,
       maxRecipients: config.UPLOAD_MAX_RECIPIENTS,
-      atOnce: config.UPLOADS_AT_ONCE,
       stallMs: config.UPLOAD_STALL_MS,
     },
-    underWay: 0,
+    slots: new UploadSlots(config.UPLOADS_AT_ONCE, config.UPLOADS_AT_ONCE_PER_TENANT),
   };
   return {
     parts,

@@ -3,7 +3,7 @@ import type { Call, Outcome } from '../call';
 import { makeCursor, readCursor } from '../list-schedules';
 import { refuse } from '../problem/problem-table';
 import type { AudienceParts } from './audience-parts';
-import { REJECTED_A_PAGE, type StoredAudience } from './audience-store';
+import { REJECTED_A_PAGE, type StoredAudience } from './storing/audience-store';
 import { audienceView, rejectedView } from './audience-view';
 
 export interface RejectedPage {
@@ -29,7 +29,9 @@ export async function listRejected(parts: AudienceParts, call: Call<{ id: string
   const filters = { audience: audience.id };
   const start = cursor === undefined ? '0' : readCursor(cursor, filters);
   if (start === undefined || !/^\d{1,9}$/.test(start)) {
-    return refuse('cursor_mismatch', { errors: [{ parameter: 'cursor', code: 'cursor_mismatch', detail: 'it belongs to another list' }] });
+    return refuse('cursor_mismatch', {
+      errors: [{ parameter: 'cursor', code: 'cursor_mismatch', detail: 'it belongs to another list' }],
+    });
   }
   const next = Number(start) + limit;
   const rows = await parts.store.rejectedFrom(audience.id, call.caller.tenantId, Number(start), limit);

@@ -1,12 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
-import { UploadRefused } from './upload-refused';
+import { UploadRefused } from './storing/upload-refused';
 
 export interface BodyOptions {
   gzip: boolean;
-  /** A client that sends nothing for this long is given up. */
+  /** A client that does not send `ENOUGH_BYTES` within this time is given up; time in which we don't read does not count. */
   stallMs: number;
 }
+
+/** A client that sends a byte now and then would hold its place for ever. */
+const ENOUGH_BYTES = 16 * 1024;
 
 /**
  * The body as it comes from the socket, decompressed. The request itself is never destroyed here, whatever happens: its socket
@@ -15,10 +18,19 @@ export interface BodyOptions {
 export async function* readUploadBody(request: IncomingMessage, { gzip, stallMs }: BodyOptions): AsyncGenerator<Buffer> {
   const source = gzip ? decompress(request) : request;
   const parts = source.iterator({ destroyOnReturn: gzip }) as AsyncIterator<Buffer>;
+  let leftMs = stallMs;
+  let bytes = 0;
   try {
     for (;;) {
-      const next = await withinStall(parts.next(), stallMs);
+      const start = performance.now();
+      const next = await within(parts.next(), leftMs, () => stalled(stallMs));
       if (next.done) break;
+      leftMs -= performance.now() - start;
+      bytes += next.value.length;
+      if (bytes >= ENOUGH_BYTES) {
+        leftMs = stallMs;
+        bytes = 0;
+      }
       yield next.value;
     }
     if (!request.complete) throw interrupted();
@@ -42,17 +54,14 @@ function decompress(request: IncomingMessage): ReturnType<typeof createGunzip> {
   return request.pipe(gunzip);
 }
 
-async function withinStall<T>(reading: Promise<T>, stallMs: number): Promise<T> {
+async function within<T>(reading: Promise<T>, milliseconds: number, late: () => Error): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   reading.catch(() => undefined);
-  const stalled = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new UploadRefused('upload_stalled', `No byte came for ${stallMs / 1_000} s; upload again when the connection is better.`)),
-      stallMs,
-    );
+  const tooLate = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(late()), Math.max(1, milliseconds));
   });
   try {
-    return await Promise.race([reading, stalled]);
+    return await Promise.race([reading, tooLate]);
   } finally {
     clearTimeout(timer);
   }
@@ -70,6 +79,17 @@ function faultOf(error: unknown, request: IncomingMessage): Error {
   return request.complete && !request.destroyed ? (error as Error) : interrupted();
 }
 
+function stalled(stallMs: number): UploadRefused {
+  const kilobytes = ENOUGH_BYTES / 1_024;
+  return new UploadRefused(
+    'upload_stalled',
+    `Less than ${kilobytes} KB came in ${stallMs / 1_000} s. Upload again when the connection is better, compressed with gzip if you can.`,
+  );
+}
+
 function interrupted(): UploadRefused {
-  return new UploadRefused('upload_interrupted', 'The connection ended before the upload did; nothing of it was kept. Upload again.');
+  return new UploadRefused(
+    'upload_interrupted',
+    'The connection ended before the upload did; nothing of it was kept. Upload again.',
+  );
 }

@@ -1,8 +1,8 @@
 import { deflateRawSync } from 'node:zlib';
-import { ChunkBuilder, type FilledChunk, type SealedChunk } from './chunk-builder';
-import { DistinctRecipients } from './distinct-recipients';
-import { readRecipient, RECIPIENT_FAULTS, type ReadingRules, type RecipientFault } from './read-recipient';
-import { SetHash } from './set-hash';
+import type { FilledChunk, SealedChunk } from './chunks/chunk-builder';
+import { DistinctRecipients } from './chunks/distinct-recipients';
+import { RecipientChunks, RecipientHasher } from './chunks/recipient-chunks';
+import { readRecipient, RECIPIENT_FAULTS, type ReadingRules, type RecipientFault } from './reading/read-recipient';
 
 export interface InlineRecipient {
   index: number;
@@ -27,9 +27,9 @@ export interface InlineAudience {
 /** The recipients of a request, made into the same sealed chunks as an uploaded file. */
 export function prepareInlineAudience(recipients: readonly InlineRecipient[], rules: ReadingRules): InlineAudience {
   const columns = [...new Set(recipients.flatMap((recipient) => Object.keys(recipient.parameters ?? {})))].sort();
-  const builder = new ChunkBuilder(columns);
+  const filling = new RecipientChunks(columns);
+  const hasher = new RecipientHasher(rules.idKey);
   const seen = new DistinctRecipients();
-  const set = new SetHash();
   const chunks: SealedChunk[] = [];
   const results = recipients.map((recipient): InlineResult => {
     const { index } = recipient;
@@ -44,18 +44,18 @@ export function prepareInlineAudience(recipients: readonly InlineRecipient[], ru
       rules,
     );
     if (!read.ok) return { index, result: 'rejected', error: { code: read.code, detail: RECIPIENT_FAULTS[read.code] } };
-    const first = seen.firstRowOf(read.hash, 0, index + 1);
+    const recipientHash = Buffer.allocUnsafe(8);
+    hasher.hash(read.key, recipientHash);
+    const first = seen.firstRowOf(recipientHash, 0, index + 1);
     if (first !== 0) return { index, result: 'duplicate', duplicateOf: first - 1 };
-    const { position } = builder;
-    const row = Buffer.from(read.row);
-    const full = builder.add(row, 0, row.length, read.hash, 0, 1);
+    const { position } = filling;
+    const full = filling.add(read.recipient, recipientHash);
     if (full) chunks.push(sealed(full));
-    set.add(read.digest);
-    return { index, result: 'accepted', position, recipientHash: read.hash };
+    return { index, result: 'accepted', position, recipientHash };
   });
-  const last = builder.finish();
+  const { last, setHash } = filling.finish();
   if (last) chunks.push(sealed(last));
-  return { results, chunks, columns, setHash: set.digest(columns) };
+  return { results, chunks, columns, setHash };
 }
 
 function sealed({ json, ...rest }: FilledChunk): SealedChunk {

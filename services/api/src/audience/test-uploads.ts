@@ -19,7 +19,11 @@ export interface UploadOptions {
 }
 
 /** The body goes out as it comes, chunked when no length is given. */
-export function upload(api: TestApi, body: Buffer | string | Iterable<Buffer> | AsyncIterable<Buffer>, options: UploadOptions): Promise<Uploaded> {
+export function upload(
+  api: TestApi,
+  body: Buffer | string | Iterable<Buffer> | AsyncIterable<Buffer>,
+  options: UploadOptions,
+): Promise<Uploaded> {
   const whole = typeof body === 'string' || Buffer.isBuffer(body);
   return new Promise((resolve, reject) => {
     const sending = httpRequest(
@@ -114,7 +118,9 @@ export class AudienceTables {
   }
 
   async chunksOf(audienceId: string): Promise<Array<{ chunk: number; count: number; hashes: Buffer; body: Buffer }>> {
-    return this.query('SELECT chunk, count, hashes, body FROM api.audience_chunk WHERE audience_id = $1 ORDER BY chunk', [audienceId]);
+    return this.query('SELECT chunk, count, hashes, body FROM api.audience_chunk WHERE audience_id = $1 ORDER BY chunk', [
+      audienceId,
+    ]);
   }
 
   close(): Promise<void> {
@@ -127,7 +133,8 @@ export function* csvRows(count: number, from = 0): Generator<Buffer> {
   yield Buffer.from('phone,ref,firstName\n');
   for (let at = 0; at < count; at += 1_000) {
     let text = '';
-    for (let row = at; row < Math.min(at + 1_000, count); row++) text += `${germanMobile(from + row)},customer-${row},Zoë ${row}\n`;
+    for (let row = at; row < Math.min(at + 1_000, count); row++)
+      text += `${germanMobile(from + row)},customer-${row},Zoë ${row}\n`;
     yield Buffer.from(text);
   }
 }

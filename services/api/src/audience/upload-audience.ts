@@ -9,8 +9,9 @@ import type { ApiParts } from '../api-parts';
 import type { AudienceParts } from './audience-parts';
 import { audienceView } from './audience-view';
 import { readUploadBody } from './read-upload-body';
-import { storeUpload, type StoredUpload } from './store-upload';
-import { UploadRefused, type FilePlace, type UploadFault } from './upload-refused';
+import { uploadMetrics } from './upload-metrics';
+import { storeUpload, type StoredUpload } from './storing/store-upload';
+import { UploadRefused, type FilePlace, type UploadFault } from './storing/upload-refused';
 
 export interface UploadQuery {
   name?: string;
@@ -31,6 +32,7 @@ const BUSY_RETRY_SECONDS = '5';
 export class AudienceUpload {
   private stored: StoredUpload | undefined;
   private sealed = false;
+  private consumed = false;
 
   constructor(
     private readonly parts: ApiParts,
@@ -42,19 +44,17 @@ export class AudienceUpload {
     if (this.stored) return this.seal(call, this.stored);
     const refused = this.refuseByHeaders(call.query);
     if (refused) return refused;
-    if (this.audiences.underWay >= this.audiences.limits.atOnce) {
-      return refuse('unavailable', {
-        detail: `${this.audiences.limits.atOnce} uploads are being read; repeat this one in a few seconds.`,
-        headers: { 'retry-after': BUSY_RETRY_SECONDS },
-      });
-    }
-    this.audiences.underWay++;
+    // A repeat whose first answer was forgotten just now: its file was read for comparison and is gone.
+    if (this.consumed) return refuse('unavailable', { headers: { 'retry-after': '1' } });
+    const slot = this.audiences.slots.take(call.caller.tenantId);
+    if (typeof slot === 'string') return this.busy(slot);
+    this.consumed = true;
     try {
       if (call.idempotency && (await findAnswer(this.parts.database, call.caller.tenantId, call.idempotency))) {
         call.idempotency.requestHash = withContent(call.idempotency.requestHash, await this.hashBody());
         return { repeated: 'done' };
       }
-      this.stored = await storeUpload(this.upload(call), this.audiences);
+      this.stored = await this.store(call);
       if (call.idempotency) {
         call.idempotency.requestHash = withContent(call.idempotency.requestHash, this.stored.contentHash!);
       }
@@ -63,7 +63,26 @@ export class AudienceUpload {
       if (error instanceof UploadRefused) return refusalOf(error);
       throw error;
     } finally {
-      this.audiences.underWay--;
+      slot();
+    }
+  }
+
+  private async store(call: Call<unknown, UploadQuery>): Promise<StoredUpload> {
+    const { clock } = this.audiences;
+    const startMs = clock.monotonicMs();
+    let outcome = 'failed';
+    try {
+      const stored = await storeUpload(this.upload(call), this.audiences);
+      outcome = 'stored';
+      uploadMetrics.rows.add(stored.accepted, { result: 'accepted' });
+      uploadMetrics.rows.add(stored.duplicates, { result: 'duplicate' });
+      uploadMetrics.rows.add(stored.rejected, { result: 'rejected' });
+      return stored;
+    } catch (error) {
+      if (error instanceof UploadRefused) outcome = error.code;
+      throw error;
+    } finally {
+      uploadMetrics.seconds.record((clock.monotonicMs() - startMs) / 1_000, { outcome });
     }
   }
 
@@ -92,6 +111,18 @@ export class AudienceUpload {
     return answer;
   }
 
+  private busy(why: 'all_taken' | 'tenant_has_enough'): Refusal {
+    const { most, mostOfTenant } = this.audiences.slots;
+    const headers = { 'retry-after': BUSY_RETRY_SECONDS };
+    if (why === 'all_taken') {
+      return refuse('unavailable', { detail: `${most} uploads are being read; repeat this one in a few seconds.`, headers });
+    }
+    return refuse('too_many_uploads', {
+      detail: `At most ${mostOfTenant} uploads of a tenant are read at the same time.`,
+      headers,
+    });
+  }
+
   private refuseByHeaders({ defaultCountry, digits }: UploadQuery): Refusal | null {
     const { headers } = this.request;
     const type = /^\s*text\/csv\s*(?:;(.*))?$/i.exec(headers['content-type'] ?? '');
@@ -106,7 +137,9 @@ export class AudienceUpload {
     if (!this.isGzip && !/^(?:identity)?$/i.test(headers['content-encoding']?.trim() ?? '')) {
       return refuse('media_type_unsupported', {
         detail: 'Send the CSV file as it is, or compressed with gzip.',
-        errors: [{ header: 'Content-Encoding', code: 'encoding_unsupported', detail: 'is not read here', allowed: ['gzip', 'identity'] }],
+        errors: [
+          { header: 'Content-Encoding', code: 'encoding_unsupported', detail: 'is not read here', allowed: ['gzip', 'identity'] },
+        ],
       });
     }
     if (Number(headers['content-length'] ?? 0) > this.audiences.limits.maxBytes) {

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
 import { openChunk } from '#contracts/audience-chunk';
 import { parseId, recipientHash, uuidText } from '#contracts/ids';
@@ -15,7 +17,9 @@ let tables: AudienceTables;
 let key: string;
 
 beforeAll(async () => {
-  api = await startTestApi({ settings: { ID_KEY: idKey.toString('base64') } });
+  api = await startTestApi({
+    settings: { ID_KEY: idKey.toString('base64'), UPLOADS_AT_ONCE: '8', UPLOADS_AT_ONCE_PER_TENANT: '8' },
+  });
   tables = await AudienceTables.open(api.database.adminUrl);
   ({ key } = await createTenantWithNumber(api));
 });
@@ -113,7 +117,9 @@ describe('an uploaded file', () => {
     expect(file.headers.get('content-type')).toBe('text/csv; charset=utf-8');
     const lines = (await file.text()).trimEnd().split('\r\n');
     expect(lines[0]).toBe('row,value,code,reason');
-    expect(lines.slice(1).map((line) => line.split(',')[0])).toEqual(uploaded.body.rejectedSample.map(({ row }: { row: number }) => `${row}`));
+    expect(lines.slice(1).map((line) => line.split(',')[0])).toEqual(
+      uploaded.body.rejectedSample.map(({ row }: { row: number }) => `${row}`),
+    );
   });
 
   it('is nobody else’s: another tenant gets the 404 of an id that never was', async () => {
@@ -126,7 +132,10 @@ describe('an uploaded file', () => {
       expect(answers.map(({ status, body }) => [status, body.code])).toEqual(Array(2).fill([404, 'audience_not_found']));
     }
     const narrow = await createTenantWithNumber(api, { scopes: ['audiences:read'] });
-    await expect(upload(api, EXAMPLE, { key: narrow.key })).resolves.toMatchObject({ status: 403, body: { code: 'scope_missing' } });
+    await expect(upload(api, EXAMPLE, { key: narrow.key })).resolves.toMatchObject({
+      status: 403,
+      body: { code: 'scope_missing' },
+    });
   });
 });
 
@@ -178,13 +187,28 @@ describe('rows', () => {
     ]);
   });
 
+  it('that are rejected are shown whatever is in them', async () => {
+    const strange = `${'😀'.repeat(60)},x\n"not, a ""number""",\u0001\n${germanMobile(9)},\u0001\u{10ffff}\n`;
+    const { status, body } = await send(`phone,a\n${strange}`);
+    expect({ status, shown: body.rejectedSample?.map(({ value }: { value: string }) => value) }).toEqual({
+      status: 201,
+      shown: ['😀'.repeat(20), 'not, a "number"'],
+    });
+    const file = await fetch(`${api.origin}/v1/audiences/${body.id}/rejected`, {
+      headers: { authorization: `Bearer ${key}`, accept: 'text/csv' },
+    });
+    expect(await file.text()).toContain('3,"not, a ""number""",number_invalid,');
+  });
+
   it('can all be rejected, over as many pages as it takes', async () => {
     const bad = Array.from({ length: 2_345 }, (_, index) => `x${index}`).join('\n');
     const { body } = await send(`phone\n${bad}\n`);
     expect(body).toMatchObject({ accepted: 0, rejected: 2_345 });
     const rows: number[] = [];
-    for (let cursor: string | null = ''; cursor !== null; ) {
-      const page = await api.request('GET', `/v1/audiences/${body.id}/rejected?limit=500${cursor && `&cursor=${cursor}`}`, { key });
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const page = await api.request('GET', `/v1/audiences/${body.id}/rejected?limit=500${cursor && `&cursor=${cursor}`}`, {
+        key,
+      });
       rows.push(...page.body.data.map(({ row }: { row: number }) => row));
       cursor = page.body.nextCursor as string | null;
     }
@@ -204,6 +228,29 @@ describe('two uploads at once', () => {
       const numbers = chunks.flatMap(({ body }) => openChunk(body).map(({ to }) => to));
       expect(numbers).toEqual(Array.from({ length: answer.body.accepted }, (_, index) => germanMobile(from + index)));
     }
+  });
+});
+
+describe('an upload of 110 MB', () => {
+  it('takes no more memory than its hashes and what is under way', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const used = (): number => {
+      collect();
+      const { heapUsed, external } = process.memoryUsage();
+      return (heapUsed + external) / 1_048_576;
+    };
+    const filler = 'x'.repeat(500);
+    const samples: number[] = [];
+    const rows = function* (): Generator<Buffer> {
+      yield Buffer.from('phone,text\n');
+      for (let at = 0; at < 200_000; at += 200) {
+        if (at % 20_000 === 0) samples.push(used());
+        yield Buffer.from(Array.from({ length: 200 }, (_, index) => `${germanMobile(at + index)},${filler}\n`).join(''));
+      }
+    };
+    await expect(send(rows())).resolves.toMatchObject({ status: 201, body: { accepted: 200_000 } });
+    expect(Math.max(...samples) - samples[0]!).toBeLessThan(40);
   });
 });
 
@@ -232,12 +279,14 @@ describe('a repeat with the same Idempotency-Key', () => {
   });
 
   it('sent at the same time makes one audience', async () => {
-    const before = (await tables.counts()).ready;
-    const answers = await Promise.all(Array.from({ length: 4 }, () => send(csvRows(3_000), '', { 'idempotency-key': 'upload-3' })));
+    const before = await tables.counts();
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => send(csvRows(3_000), '', { 'idempotency-key': 'upload-3' })),
+    );
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
     expect(answers.filter(({ headers }) => headers['idempotent-replayed']).length).toBe(3);
-    await tables.untilCounts({ ...(await tables.counts()), uploading: 0, ready: before + 1 });
+    await tables.untilCounts({ ...before, ready: before.ready + 1, chunks: before.chunks + 6 });
   });
 
   it('after a refusal is the first one', async () => {

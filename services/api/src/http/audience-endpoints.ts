@@ -54,7 +54,14 @@ export const uploadAudienceEndpoint = endpoint({
   }),
   streamed: ['text/csv'],
   success: [{ status: 201, description: 'Stored, and ready for schedules', schema: audienceAnswer }],
-  refusals: ['media_type_unsupported', 'upload_invalid', 'upload_too_large', 'upload_interrupted', 'upload_stalled'],
+  refusals: [
+    'media_type_unsupported',
+    'upload_invalid',
+    'upload_too_large',
+    'upload_interrupted',
+    'upload_stalled',
+    'too_many_uploads',
+  ],
 });
 
 export const readAudienceEndpoint = endpoint({

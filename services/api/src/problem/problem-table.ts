@@ -59,6 +59,7 @@ export const PROBLEMS = {
   upload_invalid: [422, 'The file can not be taken', 'Correct what `errors` names and upload it again; nothing of it was kept.'],
   idempotency_key_reused: [422, 'The Idempotency-Key was used for another request', 'Use a new key for a new request.'],
   precondition_required: [428, 'If-Match is required', 'Send the `ETag` of the version that you changed.'],
+  too_many_uploads: [429, 'Too many uploads at once', 'Wait until one of them is answered, or for `Retry-After` seconds.'],
   internal: [
     500,
     'A fault on our side',

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
-import { recipientHash } from '#contracts/ids';
-import { maskNumber, normaliseNumber, type NumberDeclaration, type NumberFault } from './normalise-number';
+import type { ValidRecipient } from '../chunks/recipient-chunks';
+import { maskNumber, normaliseNumber, type NumberDeclaration, type NumberFault } from '../numbers/normalise-number';
 
 export type RecipientFault =
   | NumberFault
@@ -44,11 +43,9 @@ export interface RawRecipient {
 export type ReadRecipient =
   | {
       ok: true;
-      hash: Buffer;
-      /** The recipient's row in a sealed chunk, as JSON text. */
-      row: string;
-      /** 16 bytes over all that a message depends on; equal audiences have equal sums of them. */
-      digest: Buffer;
+      recipient: ValidRecipient;
+      /** What tells it from others: its number, or `ref:` and its ref. */
+      key: string;
       ambiguous: boolean;
     }
   | { ok: false; code: RecipientFault; value: string };
@@ -76,7 +73,8 @@ export interface RejectedValue {
 }
 
 export function shownValue(code: RecipientFault, value: string): RejectedValue {
-  return { code, value: maskNumber(value) };
+  // Cutting may have halved a character of two units, and no database takes the half.
+  return { code, value: Buffer.from(maskNumber(value)).toString() };
 }
 
 /** A recipient of a request. Uploads go through `BlockReader`, with the same checks and the same bytes as a result. */
@@ -91,12 +89,10 @@ export function readRecipient(raw: RawRecipient, rules: ReadingRules): ReadRecip
   if (timeZone !== null && !isZone(timeZone)) return fault('time_zone_unknown', timeZone.slice(0, 64));
   for (const value of raw.values)
     if (value !== null && value.length > MAX_PARAMETER) return fault('parameter_too_long', value.slice(0, 40));
-  const row = JSON.stringify([number.e164, ref, timeZone, ...raw.values]);
   return {
     ok: true,
-    hash: recipientHash(rules.idKey, rules.distinctBy === 'ref' ? `ref:${ref}` : number.e164),
-    row,
-    digest: createHash('sha256').update(row).digest().subarray(0, 16),
+    recipient: { to: number.e164, ref, timeZone, values: raw.values },
+    key: rules.distinctBy === 'ref' ? `ref:${ref}` : number.e164,
     ambiguous: number.ambiguous,
   };
 }

@@ -1,4 +1,4 @@
-import type { HeaderFault } from './read-header';
+import type { HeaderFault } from '../reading/read-header';
 
 export type UploadFault =
   | HeaderFault

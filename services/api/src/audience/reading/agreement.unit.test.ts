@@ -1,16 +1,18 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import fc from 'fast-check';
 import { parsePhoneNumberFromString } from 'libphonenumber-js/max';
 import examples from 'libphonenumber-js/examples.mobile.json';
 import metadata from 'libphonenumber-js/metadata.max.json';
 import { recipientHash } from '#contracts/ids';
-import { normaliseNumber, readDigits, type NumberDeclaration } from './normalise-number';
-import { readInternational } from './phone-plans';
+import { normaliseNumber, readDigits, type NumberDeclaration } from '../numbers/normalise-number';
+import { readInternational } from '../numbers/phone-plans';
 import { BlockReader } from './read-block';
 import { readHeader } from './read-header';
 import { readRecipient, type ReadingRules } from './read-recipient';
-import { SetHash } from './set-hash';
-import { Hmac, sha256 } from './sha256';
+import { RecipientChunks } from '../chunks/recipient-chunks';
+import { rowDigest } from './row-digest';
+import { SetHash } from '../chunks/set-hash';
+import { Hmac } from './hmac';
 
 const idKey = Buffer.alloc(32, 5);
 const plans = metadata as unknown as {
@@ -43,14 +45,24 @@ const internationalDigits = fc
     { weight: 5, arbitrary: planned },
     {
       weight: 1,
-      arbitrary: fc.record({ code: fc.constantFrom(...Object.keys(plans.country_calling_codes)), national: fc.string({ unit: digit, maxLength: 13 }) }),
+      arbitrary: fc.record({
+        code: fc.constantFrom(...Object.keys(plans.country_calling_codes)),
+        national: fc.string({ unit: digit, maxLength: 13 }),
+      }),
     },
   )
   .chain(({ code, national }) =>
     fc.record({
       code: fc.constant(code),
-      prefix: fc.oneof({ weight: 4, arbitrary: fc.constant('') }, fc.constantFrom('0', '1', '8', '00', '15', '90', '06'), fc.string({ unit: digit, maxLength: 2 })),
-      national: fc.oneof({ weight: 4, arbitrary: fc.constant(national) }, fc.nat(3).map((cut) => national.slice(cut))),
+      prefix: fc.oneof(
+        { weight: 4, arbitrary: fc.constant('') },
+        fc.constantFrom('0', '1', '8', '00', '15', '90', '06'),
+        fc.string({ unit: digit, maxLength: 2 }),
+      ),
+      national: fc.oneof(
+        { weight: 4, arbitrary: fc.constant(national) },
+        fc.nat(3).map((cut) => national.slice(cut)),
+      ),
       more: fc.oneof({ weight: 4, arbitrary: fc.constant('') }, fc.string({ unit: digit, maxLength: 2 })),
     }),
   )
@@ -86,7 +98,10 @@ describe('numbers read from compiled plans', () => {
   it('in a file are read as the same text in a request is', () => {
     const text = fc.oneof(
       fc
-        .tuple(internationalDigits, fc.array(fc.constantFrom(' ', '-', '.', '(', ')', '/', '', '', ''), { minLength: 16, maxLength: 16 }))
+        .tuple(
+          internationalDigits,
+          fc.array(fc.constantFrom(' ', '-', '.', '(', ')', '/', '', '', ''), { minLength: 16, maxLength: 16 }),
+        )
         .map(([digits, between]) => `${between[0]}+${[...digits].map((one, at) => one + between[at + 1]).join('')}`),
       fc.string({ unit: fc.constantFrom(...'0123456789+ -()\t\u00a0x'), maxLength: 20 }),
       internationalDigits,
@@ -108,13 +123,11 @@ describe('numbers read from compiled plans', () => {
   });
 });
 
-describe('hashes', () => {
+describe('hashes of recipients', () => {
   it('are those of node:crypto, whatever the length', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), fc.uint8Array({ maxLength: 100 }), (bytes, key) => {
         const made = new Uint8Array(32);
-        sha256(bytes, 0, bytes.length, made, 0, 8);
-        expect(Buffer.from(made)).toEqual(createHash('sha256').update(bytes).digest());
         new Hmac(key).sign(bytes, 0, bytes.length, made, 0, 8);
         expect(Buffer.from(made)).toEqual(createHmac('sha256', key).update(bytes).digest());
       }),
@@ -122,8 +135,22 @@ describe('hashes', () => {
   });
 });
 
+describe('digests of rows', () => {
+  it('are MurmurHash3: the verification value of its author comes out', () => {
+    const key = Uint8Array.from({ length: 256 }, (_, at) => at);
+    const all = new Uint32Array(4 * 256);
+    for (let length = 0; length < 256; length++) rowDigest(key, 0, length, all, length * 4, 256 - length);
+    const final = new Uint32Array(4);
+    rowDigest(new Uint8Array(all.buffer), 0, all.byteLength, final, 0);
+    expect(final[0]!.toString(16)).toBe('b3ece62a');
+  });
+});
+
 describe('rows of a file', () => {
-  const value = fc.string({ unit: fc.constantFrom('a', 'é', '"', ',', '\n', '\\', '\t', '\u0001', '\u007f', ' ', '😀', '\u2028'), maxLength: 8 });
+  const value = fc.string({
+    unit: fc.constantFrom('a', 'é', '"', ',', '\n', '\\', '\t', '\u0001', '\u007f', ' ', '😀', '\u2028'),
+    maxLength: 8,
+  });
   const recipient = fc.record({
     to: fc.oneof(
       internationalDigits.map((digits) => `+${digits}`),
@@ -131,7 +158,11 @@ describe('rows of a file', () => {
     ),
     ref: fc.oneof(fc.constantFrom('', 'r1', ' r2 ', '\u00a0r3'), fc.string({ unit: 'grapheme', maxLength: 140 })),
     timeZone: fc.constantFrom('', 'Europe/Berlin', ' Asia/Kolkata', 'Mars/Base'),
-    first: fc.oneof(value, fc.string({ unit: 'grapheme-composite', maxLength: 10 }), fc.constantFrom('x'.repeat(1_024), 'x'.repeat(1_025), 'é'.repeat(1_024))),
+    first: fc.oneof(
+      value,
+      fc.string({ unit: 'grapheme-composite', maxLength: 10 }),
+      fc.constantFrom('x'.repeat(1_024), 'x'.repeat(1_025), 'é'.repeat(1_024)),
+    ),
     second: value,
   });
 
@@ -152,7 +183,6 @@ describe('rows of a file', () => {
           const text = rows.map((row) => row.map(field).join(',') + lineEnd).join('');
           const block = new BlockReader(idKey).read(Buffer.from(text), header.layout, rules);
 
-          const set = new SetHash();
           const expected = rows.map(([ref, to, first, timeZone, second]) =>
             readRecipient(
               {
@@ -165,13 +195,21 @@ describe('rows of a file', () => {
             ),
           );
           const accepted = expected.flatMap((one, record) => (one.ok ? [{ ...one, record }] : []));
-          for (const { digest } of accepted) set.add(digest);
+          const texts = accepted.map(({ recipient: { to, ref, timeZone, values } }) =>
+            JSON.stringify([to, ref, timeZone, ...values]),
+          );
+          const chunks = new RecipientChunks(['first', 'second']);
+          for (const { recipient: valid } of accepted) chunks.add(valid, Buffer.alloc(8));
+          const { last, setHash } = chunks.finish();
           const sum = new SetHash();
           sum.addSum(block.digestSum, block.accepted);
-          expect(Buffer.from(block.rows).toString()).toBe(accepted.map(({ row }) => row).join(','));
-          expect([...block.rowEnds]).toEqual(accepted.map((_, at) => Buffer.byteLength(accepted.slice(0, at + 1).map(({ row }) => row).join(','))));
-          expect(Buffer.from(block.hashes)).toEqual(Buffer.concat(accepted.map(({ hash }) => hash)));
-          expect(sum.digest([])).toEqual(set.digest([]));
+          expect(Buffer.from(block.rows).toString()).toBe(texts.join(','));
+          expect(last?.json.toString() ?? null).toBe(
+            texts.length === 0 ? null : `{"columns":["first","second"],"rows":[${texts.join(',')}]}`,
+          );
+          expect([...block.rowEnds]).toEqual(texts.map((_, at) => Buffer.byteLength(texts.slice(0, at + 1).join(','))));
+          expect(Buffer.from(block.hashes)).toEqual(Buffer.concat(accepted.map(({ key }) => recipientHash(idKey, key))));
+          expect(sum.digest(['first', 'second'])).toEqual(setHash);
           expect([...block.recordOf]).toEqual(accepted.map(({ record }) => record));
           expect(block.ambiguous).toEqual(accepted.flatMap(({ ambiguous }, at) => (ambiguous ? [at] : [])));
           expect(block.rejected.map(({ record, code, value: shown }) => ({ record, code, shown }))).toEqual(

@@ -1,7 +1,7 @@
 import type { Queryable } from '#runtime/postgres/database';
 import { sqlFile } from '#runtime/postgres/sql-file';
-import type { SealedChunk } from './chunk-builder';
-import type { RecipientFault } from './read-recipient';
+import type { SealedChunk } from '../chunks/chunk-builder';
+import type { RecipientFault } from '../reading/read-recipient';
 
 const BEGIN = sqlFile(__dirname, 'begin-audience.sql');
 const TOUCH = sqlFile(__dirname, 'touch-audience.sql');
@@ -144,7 +144,14 @@ export class AudienceStore {
     }>(FIND, [id, tenantId]);
     if (row === undefined) return null;
     const { chunk_count, set_hash, rejected_sample, created_at, ...same } = row;
-    return { ...same, tenantId, chunkCount: chunk_count, setHash: set_hash, rejectedSample: rejected_sample, createdAt: created_at };
+    return {
+      ...same,
+      tenantId,
+      chunkCount: chunk_count,
+      setHash: set_hash,
+      rejectedSample: rejected_sample,
+      createdAt: created_at,
+    };
   }
 
   /** Rejected rows in the file's order, from the given one (counted from 0) on; at most a page's worth. */

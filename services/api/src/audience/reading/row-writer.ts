@@ -19,7 +19,7 @@ export class RowWriter {
     this.bytes = new Uint8Array(capacity);
   }
 
-  /** Room for a row whose fields hold this many bytes: every one of them could become six. */
+  /** Room for a row whose fields hold this many bytes or characters: every one of them could become six. */
   begin(fieldBytes: number, fields: number): void {
     const wanted = this.length + fieldBytes * 6 + fields * 8 + 64;
     if (wanted > this.bytes.length) {
@@ -50,6 +50,26 @@ export class RowWriter {
     let at = this.length;
     bytes[at++] = QUOTE;
     for (let index = 0; index < text.length; index++) bytes[at++] = text.charCodeAt(index);
+    bytes[at++] = QUOTE;
+    this.length = at;
+  }
+
+  /** Any text, or null. */
+  string(text: string | null): void {
+    if (text === null) return this.null();
+    const { bytes } = this;
+    let at = this.length;
+    bytes[at++] = QUOTE;
+    for (let index = 0; index < text.length; index++) {
+      const code = text.charCodeAt(index);
+      if (code < 0x20 || code > 0x7f || code === QUOTE || code === BACKSLASH) {
+        const escaped = Buffer.from(JSON.stringify(text));
+        bytes.set(escaped, this.length);
+        this.length += escaped.length;
+        return;
+      }
+      bytes[at++] = code;
+    }
     bytes[at++] = QUOTE;
     this.length = at;
   }

@@ -1,10 +1,18 @@
-import { normaliseNumber, readDigits } from './normalise-number';
+import { normaliseNumber, readDigits } from '../numbers/normalise-number';
 import type { Layout } from './read-header';
-import { isZone, MAX_PARAMETER, MAX_REF, type ReadingRules, type RecipientFault, type RejectedValue, shownValue } from './read-recipient';
+import {
+  isZone,
+  MAX_PARAMETER,
+  MAX_REF,
+  type ReadingRules,
+  type RecipientFault,
+  type RejectedValue,
+  shownValue,
+} from './read-recipient';
 import { RecordFields } from './record-fields';
 import { RowWriter } from './row-writer';
-import { wordAt } from './set-hash';
-import { Hmac, sha256 } from './sha256';
+import { rowDigest } from './row-digest';
+import { Hmac } from './hmac';
 
 /** The rows of a block by columns: what travels between threads is a few buffers, not thousands of objects. */
 export interface ReadBlock {
@@ -14,7 +22,8 @@ export interface ReadBlock {
   /** Of each accepted row: the record it was in the block, from 0. */
   recordOf: Uint32Array;
   hashes: Uint8Array;
-  digests: Uint8Array;
+  /** Four words a row. */
+  digests: Uint32Array;
   /** The sum of all digests, in four words. */
   digestSum: Uint32Array;
   /** JSON of all accepted rows with commas between them, and where each ends. */
@@ -50,7 +59,7 @@ class BlockReading {
   private readonly rows: RowWriter;
   private readonly most: number;
   private readonly hashes: Uint8Array;
-  private readonly digests: Uint8Array;
+  private readonly digests: Uint32Array;
   private readonly digestSum = new Uint32Array(4);
   private readonly recordOf: Uint32Array;
   private readonly rowEnds: Uint32Array;
@@ -71,7 +80,7 @@ class BlockReading {
     this.rows = new RowWriter(block.length * 2 + 1_024);
     this.most = countLines(block) + 1;
     this.hashes = new Uint8Array(this.most * 8);
-    this.digests = new Uint8Array(this.most * 16);
+    this.digests = new Uint32Array(this.most * 4);
     this.recordOf = new Uint32Array(this.most);
     this.rowEnds = new Uint32Array(this.most);
   }
@@ -88,7 +97,7 @@ class BlockReading {
       accepted,
       recordOf: this.recordOf.subarray(0, accepted),
       hashes: this.hashes.subarray(0, accepted * 8),
-      digests: this.digests.subarray(0, accepted * 16),
+      digests: this.digests.subarray(0, accepted * 4),
       digestSum,
       rows: this.rows.bytes.subarray(0, this.rows.length),
       rowEnds: this.rowEnds.subarray(0, accepted),
@@ -106,10 +115,12 @@ class BlockReading {
       return { code: 'columns_mismatch', value: `${fields.count} fields, ${layout.fields} columns` };
     }
     const number =
-      readDigits(this.block, fields.from[layout.to]!, fields.to[layout.to]!, rules) ?? normaliseNumber(fields.text(layout.to), rules);
+      readDigits(this.block, fields.from[layout.to]!, fields.to[layout.to]!, rules) ??
+      normaliseNumber(fields.text(layout.to), rules);
     if (!number.ok) return shownValue(number.code, fields.text(layout.to));
     const ref = layout.ref === null ? null : trimmed(fields, layout.ref);
-    if (ref !== null && ref.length > MAX_REF && textOf(ref).length > MAX_REF) return shownValue('ref_too_long', textOf(ref).slice(0, 40));
+    if (ref !== null && ref.length > MAX_REF && textOf(ref).length > MAX_REF)
+      return shownValue('ref_too_long', textOf(ref).slice(0, 40));
     if (rules.distinctBy === 'ref' && ref === null) return shownValue('ref_missing', fields.text(layout.to));
     const timeZone = layout.timeZone === null ? null : trimmed(fields, layout.timeZone);
     if (timeZone !== null && !isZone(textOf(timeZone))) return shownValue('time_zone_unknown', textOf(timeZone).slice(0, 64));
@@ -167,8 +178,8 @@ class BlockReading {
       for (; length < e164.length; length++) key[length] = e164.charCodeAt(length);
     }
     this.hmac.sign(key, 0, length, this.hashes, accepted * 8, 2);
-    sha256(rows.bytes, begin, rows.length, digests, accepted * 16, 4);
-    for (let word = 0; word < 4; word++) digestSum[word] = digestSum[word]! + wordAt(digests, accepted * 16 + word * 4);
+    rowDigest(rows.bytes, begin, rows.length, digests, accepted * 4);
+    for (let word = 0; word < 4; word++) digestSum[word] = digestSum[word]! + digests[accepted * 4 + word]!;
     this.recordOf[accepted] = this.record;
     this.rowEnds[accepted] = rows.length;
   }

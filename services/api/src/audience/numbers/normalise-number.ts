@@ -45,7 +45,7 @@ function international(digits: string, ambiguous: boolean): NormalisedNumber {
   return read.reachable ? { ok: true, e164: read.e164, ambiguous } : { ok: false, code: 'number_not_reachable' };
 }
 
-const DIGITS = new Uint8Array(16);
+const DIGITS = Buffer.alloc(16);
 
 /**
  * The same for a number that lies as bytes in a file and is written as nearly all are: plus, digits, and white space or
@@ -66,7 +66,7 @@ export function readDigits(bytes: Uint8Array, from: number, to: number, declared
     }
   }
   if (length < 7 || (!plus && (declared.digits !== 'international' || DIGITS[0] === 0x30))) return null;
-  return international(String.fromCharCode.apply(null, DIGITS.subarray(0, length) as unknown as number[]), false);
+  return international(DIGITS.toString('latin1', 0, length), false);
 }
 
 function reachable(e164: string, type: string | undefined, ambiguous: boolean): NormalisedNumber {

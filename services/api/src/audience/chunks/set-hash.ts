@@ -8,14 +8,14 @@ export class SetHash {
   private readonly sums = new Uint32Array(4);
   private count = 0;
 
-  add(digests: Uint8Array, at = 0): void {
-    for (let word = 0; word < 4; word++) this.sums[word] = this.sums[word]! + wordAt(digests, at + word * 4);
+  add(digests: Uint32Array, at = 0): void {
+    for (let word = 0; word < 4; word++) this.sums[word] = this.sums[word]! + digests[at + word]!;
     this.count++;
   }
 
   /** Takes one digest out again. */
-  remove(digests: Uint8Array, at: number): void {
-    for (let word = 0; word < 4; word++) this.sums[word] = this.sums[word]! - wordAt(digests, at + word * 4);
+  remove(digests: Uint32Array, at: number): void {
+    for (let word = 0; word < 4; word++) this.sums[word] = this.sums[word]! - digests[at + word]!;
     this.count--;
   }
 
@@ -27,12 +27,7 @@ export class SetHash {
 
   digest(columns: readonly string[]): Buffer {
     return createHash('sha256')
-      .update(JSON.stringify([this.count, columns]))
-      .update(new Uint8Array(this.sums.buffer))
+      .update(JSON.stringify([this.count, columns, ...this.sums]))
       .digest();
   }
-}
-
-export function wordAt(bytes: Uint8Array, at: number): number {
-  return ((bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!) >>> 0;
 }

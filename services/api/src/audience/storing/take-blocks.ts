@@ -7,10 +7,10 @@ import {
   type MissingParameters,
   type RejectedRow,
 } from './audience-store';
-import { ChunkBuilder, type FilledChunk } from './chunk-builder';
-import { DistinctRecipients } from './distinct-recipients';
-import type { ReadBlock } from './read-block';
-import { SetHash } from './set-hash';
+import { ChunkBuilder, type FilledChunk } from '../chunks/chunk-builder';
+import { DistinctRecipients } from '../chunks/distinct-recipients';
+import type { ReadBlock } from '../reading/read-block';
+import { SetHash } from '../chunks/set-hash';
 import { StoreChunks } from './store-chunks';
 
 const REJECTED_SAMPLE = 20;
@@ -92,7 +92,7 @@ export class TakeBlocks {
         if (block.missing) this.noteMissing(block.missing[index * 2]!, block.missing[index * 2 + 1]!, row);
       } else {
         this.duplicates++;
-        this.set.remove(block.digests, index * 16);
+        this.set.remove(block.digests, index * 4);
         if (index > first) yield* this.addRun(block, first, index);
         first = index + 1;
       }

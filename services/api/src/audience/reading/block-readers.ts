@@ -11,9 +11,14 @@ interface Waiting {
   message: BlockTask;
   resolve: (block: ReadBlock) => void;
   reject: (error: Error) => void;
+  /** Threads that ended while they had it. */
+  deaths: number;
 }
 
-/** A few threads that read blocks of recipients for all uploads; a thread that dies is replaced, its block fails. */
+/** A block can be what kills its thread: it must not kill one after the other. */
+const MOST_DEATHS = 2;
+
+/** A few threads that read blocks of recipients for all uploads; a thread that dies is replaced, and its block goes to another one. */
 export class BlockReaders {
   private readonly idle: Worker[] = [];
   private readonly all = new Set<Worker>();
@@ -36,6 +41,7 @@ export class BlockReaders {
         message: { task: this.nextTask++, text, layout, rules: { distinctBy, digits, defaultCountry } },
         resolve,
         reject,
+        deaths: 0,
       });
       this.next();
     });
@@ -61,12 +67,13 @@ export class BlockReaders {
   private start(): Worker {
     const worker = new Worker(workerFile(), {
       workerData: { idKey: this.idKey },
-      resourceLimits: { maxOldGenerationSizeMb: 128 },
+      resourceLimits: { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 12 },
     });
     worker.unref();
     this.all.add(worker);
     worker.on('message', (answer: { block?: ReadBlock; error?: string }) => {
-      const waiting = this.running.get(worker)!;
+      const waiting = this.running.get(worker);
+      if (!waiting) return;
       this.running.delete(worker);
       this.idle.push(worker);
       if (answer.block) waiting.resolve(answer.block);
@@ -77,16 +84,21 @@ export class BlockReaders {
       if (!this.all.delete(worker)) return;
       const at = this.idle.indexOf(worker);
       if (at !== -1) this.idle.splice(at, 1);
-      this.running
-        .get(worker)
-        ?.reject(new PunctualError('block_unreadable', 'The thread that read this block ended.', { retriable: true, cause }));
+      const waiting = this.running.get(worker);
       this.running.delete(worker);
+      if (waiting && !this.closed && ++waiting.deaths < MOST_DEATHS) this.queue.unshift(waiting);
+      else waiting?.reject(threadLost(cause));
       if (!this.closed) this.next();
     };
     worker.on('error', lost);
     worker.on('exit', lost);
     return worker;
   }
+}
+
+function threadLost(cause: unknown): PunctualError {
+  const message = 'The threads that read a block of recipients ended; nothing of the upload is kept. Upload it again.';
+  return new PunctualError('block_unreadable', message, { retriable: true, cause });
 }
 
 /** Threads run compiled code; from the sources the build's copy is taken. */

@@ -17,7 +17,9 @@ parentPort!.on('message', ({ task, text, layout, rules }: BlockTask) => {
   try {
     const block = reader.read(text, layout, rules);
     const { recordOf, hashes, digests, rows, rowEnds, missing } = block;
-    const buffers = [recordOf, hashes, digests, rows, rowEnds, ...(missing ? [missing] : [])].map((array) => array.buffer as ArrayBuffer);
+    const buffers = [recordOf, hashes, digests, rows, rowEnds, ...(missing ? [missing] : [])].map(
+      (array) => array.buffer as ArrayBuffer,
+    );
     parentPort!.postMessage({ task, block }, buffers);
   } catch (error) {
     parentPort!.postMessage({ task, error: (error as Error).message });

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { newUuid, uuidText } from '#contracts/ids';
 import type { Clock } from '#runtime/clock';
 import type { AudienceStore, AudienceTotals } from './audience-store';
-import type { BlockReaders } from './block-readers';
-import type { ReadBlock } from './read-block';
-import { readHeader, type Layout } from './read-header';
-import type { ReadingRules } from './read-recipient';
-import { countRecords, RecordSplitter } from './split-records';
+import type { BlockReaders } from '../reading/block-readers';
+import type { ReadBlock } from '../reading/read-block';
+import { readHeader, type Layout } from '../reading/read-header';
+import type { ReadingRules } from '../reading/read-recipient';
+import { countRecords, RecordSplitter } from '../reading/split-records';
 import { TakeBlocks } from './take-blocks';
 import { UploadRefused } from './upload-refused';
 
@@ -114,7 +114,8 @@ class UploadStoring {
 
   private async read(block: Buffer): Promise<void> {
     if (block.length === 0) return;
-    if (!isUtf8(block)) throw await this.refusedAt('encoding_invalid', block.subarray(0, firstInvalid(block)));
+    const notText = isUtf8(block) ? block.indexOf(0) : firstInvalid(block);
+    if (notText !== -1) throw await this.refusedAt('encoding_invalid', block.subarray(0, notText));
     const { readers } = this.parts;
     const text = this.layout === undefined ? await this.begin(block) : block;
     const reading = readers.read(text, this.layout!, this.upload.rules);
@@ -163,7 +164,7 @@ class UploadStoring {
 const FAULTS_IN_ROW = {
   record_too_long: `the row is longer than ${MAX_RECORD_BYTES / 1024} KB. Is a quote not closed, or are there no line ends?`,
   quote_not_closed: 'the file ends inside a quoted field of this row. Close the quote, or upload the whole file.',
-  encoding_invalid: 'this is not UTF-8. Save the file as CSV UTF-8.',
+  encoding_invalid: 'this is not text in UTF-8. Save the file as CSV UTF-8.',
 } as const;
 
 function tooLarge(maxBytes: number): UploadRefused {

@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { deflateRaw } from 'node:zlib';
 import type { AudienceStore } from './audience-store';
-import type { FilledChunk, SealedChunk } from './chunk-builder';
+import type { FilledChunk, SealedChunk } from '../chunks/chunk-builder';
 
 const deflate = promisify(deflateRaw);
 /** 12,000 recipients: the commit is a small part of such a statement, and 300 kB are soon written. */
