@@ -1,5 +1,5 @@
 CREATE FUNCTION scheduler.epoch_ms(p_at timestamptz) RETURNS bigint
-LANGUAGE sql IMMUTABLE AS $$ SELECT (extract(epoch FROM p_at) * 1000)::bigint $$;
+LANGUAGE sql STABLE AS $$ SELECT (extract(epoch FROM p_at) * 1000)::bigint $$;
 
 -- Spread over 16 lanes, so that instances share the outbox; events of one run stay in order.
 CREATE FUNCTION scheduler.outbox_lane(p_run_id bytea) RETURNS int
@@ -94,7 +94,8 @@ CREATE FUNCTION scheduler.pick_slices(
 ) RETURNS TABLE (
   run_id bytea, schedule_id uuid, number_id uuid, provider_identity text, revision int, priority int, pass int, leave_out text,
   start_tag bigint, from_position int, until_position int, end_position int, quota int, due_at_ms bigint, valid_until_ms bigint,
-  traceparent text, hashes bytea, now_ms double precision, next_due_ms double precision, woken int, set_aside int, unserved boolean
+  traceparent text, hashes bytea, now_ms double precision, next_due_ms double precision,
+  woken int, set_aside int, skipped int, unserved boolean, more boolean
 )
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
@@ -107,7 +108,6 @@ DECLARE
   v_until timestamptz := v_now + p_look_ahead_ms * interval '1 ms';
   v_next timestamptz;
   v_woken int := 0;
-  v_set_aside int := 0;
 BEGIN
   -- Literal instants let the planner leave out the partitions of all other days before it locks them.
   EXECUTE format('SELECT due_at FROM scheduler.due_entry WHERE due_at <= %L ORDER BY due_at LIMIT 1', v_until) INTO v_next;
@@ -157,6 +157,7 @@ BEGIN
     FROM scheduler.number_credit c
     WHERE c.number_id = ANY (ARRAY(SELECT x.number_id FROM candidate x WHERE x.before < p_records))
       AND c.credit > 0 AND (c.lease_until IS NULL OR c.lease_until <= v_now)
+    -- A report of credit has the row for a millisecond: not worth waiting for, but worth another look at once.
     FOR UPDATE OF c SKIP LOCKED
   ), seen AS MATERIALIZED (
     SELECT f.credit, f.lease_until, greatest(a.served, f.lane_time[a.priority]) AS start_tag, a.*,
@@ -174,11 +175,13 @@ BEGIN
       ORDER BY x.priority, x.served, x.run_id LIMIT p_runs
     ) a
     LEFT JOIN LATERAL (SELECT p.status, p.revision, p.run_hold_reason FROM sender.gate_public p WHERE p.schedule_id = a.schedule_id) g ON true
+  ), obstructed AS MATERIALIZED (
+    SELECT s.run_id, s.obstacle FROM seen s WHERE s.obstacle IS NOT NULL LIMIT 500
   ), put_aside AS (
     -- By an array and not by a join: the planner takes the table for empty and would read all of it for every row.
     UPDATE scheduler.active_run a
-    SET waiting = (SELECT s.obstacle FROM seen s WHERE s.run_id = a.run_id), waiting_since = v_now, looked_at = v_now
-    WHERE a.run_id = ANY (ARRAY(SELECT s.run_id FROM seen s WHERE s.obstacle IS NOT NULL)) AND a.waiting IS NULL
+    SET waiting = (SELECT o.obstacle FROM obstructed o WHERE o.run_id = a.run_id), waiting_since = v_now, looked_at = v_now
+    WHERE a.run_id = ANY (ARRAY(SELECT o.run_id FROM obstructed o)) AND a.waiting IS NULL
     RETURNING 1
   ), eligible AS (
     SELECT s.*, count(*) OVER (PARTITION BY s.number_id) AS competitors
@@ -206,7 +209,7 @@ BEGIN
   )
   SELECT s.run_id, s.schedule_id, s.number_id, s.provider_identity, s.revision, s.priority::int, s.pass::int, s.leave_out,
     s.start_tag, s.position, s.stop, s.until_position, s.grant_of, scheduler.epoch_ms(s.due_at), scheduler.epoch_ms(s.valid_until),
-    s.traceparent, h.hashes, NULL::double precision, NULL::double precision, NULL::int, NULL::int, NULL::boolean
+    s.traceparent, h.hashes, NULL::double precision, NULL::double precision, NULL::int, NULL::int, NULL::int, NULL::boolean, NULL::boolean
   FROM slice s
   LEFT JOIN LATERAL (
     -- A slice seldom touches more than two chunks; eight bytes for each recipient, in the audience's order.
@@ -221,7 +224,14 @@ BEGIN
   SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
     extract(epoch FROM v_now)::double precision * 1000, extract(epoch FROM v_next)::double precision * 1000, v_woken,
     (SELECT count(*)::int FROM put_aside) + 0 * (SELECT count(*)::int FROM leased),
-    EXISTS (SELECT FROM scheduler.active_run a WHERE a.waiting IS NULL);
+    (SELECT count(*)::int FROM candidate x WHERE x.before < p_records) - (SELECT count(*)::int FROM free),
+    -- Counted no further than needed: is there more than what this round brings to its end or sets aside?
+    (SELECT count(*) FROM (
+       SELECT FROM scheduler.active_run a WHERE a.waiting IS NULL
+       LIMIT 1 + (SELECT count(*) FROM slice x WHERE x.stop = x.until_position) + (SELECT count(*) FROM put_aside)) any_active
+    ) > (SELECT count(*) FROM slice x WHERE x.stop = x.until_position) + (SELECT count(*) FROM put_aside),
+    -- Numbers that did not fit into this round.
+    (SELECT count(*) FROM candidate) > (SELECT count(DISTINCT x.number_id) FROM slice x);
 END
 $$;
 
@@ -232,7 +242,7 @@ CREATE FUNCTION scheduler.advance_slices(
   p_number_ids uuid[], p_priorities int[], p_start_tags bigint[], p_check_after_ms int
 ) RETURNS TABLE (moved int, finished int)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off SET plan_cache_mode = force_generic_plan
+SET enable_mergejoin = off SET enable_seqscan = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();
@@ -257,7 +267,7 @@ BEGIN
   ), released AS (
     UPDATE scheduler.run r SET status = 'released', released_position = e.until_position, changed_at = v_now,
       check_at = v_now + p_check_after_ms * interval '1 ms'
-    FROM at_end e WHERE r.run_id = ANY (ARRAY(SELECT x.run_id FROM at_end x)) AND r.run_id = e.run_id
+    FROM at_end e WHERE r.run_id = e.run_id
     RETURNING r.run_id, r.schedule_id, r.revision, r.released_position, e.pass
   ), told AS (
     INSERT INTO scheduler.outbox (lane, topic, key, draft)
@@ -286,7 +296,7 @@ END
 $$;
 
 CREATE FUNCTION scheduler.run_released(p_run_id bytea, p_schedule_id uuid, p_revision int, p_released int, p_at timestamptz) RETURNS jsonb
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
   SELECT jsonb_build_object('name', 'RunReleased', 'event', jsonb_build_object(
     'at', scheduler.epoch_ms(p_at), 'runId', encode(p_run_id, 'hex'), 'scheduleId', replace(p_schedule_id::text, '-', ''),
     'revision', p_revision, 'released', p_released))
@@ -295,7 +305,7 @@ $$;
 CREATE FUNCTION scheduler.recipients_refused(
   p_run scheduler.run, p_from int, p_until int, p_status text, p_reason text, p_at timestamptz
 ) RETURNS jsonb
-LANGUAGE sql IMMUTABLE AS $$
+LANGUAGE sql STABLE AS $$
   SELECT jsonb_build_object('name', 'RecipientsRefused', 'event', jsonb_build_object(
     'at', scheduler.epoch_ms(p_at), 'runId', encode(p_run.run_id, 'hex'), 'scheduleId', replace(p_run.schedule_id::text, '-', ''),
     'tenantId', replace(p_run.tenant_id::text, '-', ''), 'revision', p_run.revision, 'fromPosition', p_from, 'untilPosition', p_until,
@@ -306,7 +316,7 @@ $$;
 -- What was handed over is still watched.
 CREATE FUNCTION scheduler.end_runs(p_run_ids bytea[], p_status text, p_reason text, p_check_after_ms int) RETURNS int
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
+SET enable_mergejoin = off SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();
@@ -355,7 +365,7 @@ CREATE FUNCTION scheduler.apply_changes(
   p_plans jsonb, p_cancelled uuid[], p_cancelled_versions int[], p_resumed uuid[], p_check_after_ms int
 ) RETURNS TABLE (planned int, ended int, next_due_ms double precision, now_ms double precision)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
-SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET plan_cache_mode = force_generic_plan
+SET enable_mergejoin = off SET enable_seqscan = off SET jit = off SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -496,7 +506,7 @@ BEGIN
       waiting = CASE WHEN n.releasable AND NOT n.given_up THEN NULL ELSE a.waiting END,
       waiting_since = CASE WHEN n.releasable AND NOT n.given_up THEN NULL ELSE a.waiting_since END,
       looked_at = CASE WHEN n.releasable AND NOT n.given_up THEN NULL ELSE v_now END
-    FROM now_is n WHERE a.run_id = ANY (ARRAY(SELECT x.run_id FROM now_is x)) AND a.run_id = n.run_id
+    FROM now_is n WHERE a.run_id = n.run_id
     RETURNING a.waiting IS NULL AS free
   )
   SELECT (SELECT count(*) FROM changed), (SELECT count(*) FILTER (WHERE free) FROM changed),
@@ -518,10 +528,16 @@ LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   v_long_ago timestamptz := clock_timestamp() - p_give_up_ms * interval '1 ms';
 BEGIN
+  -- Nearly always there is none, and active runs need not be looked at.
+  IF NOT EXISTS (SELECT FROM sender.number_hold_public h WHERE h.since <= v_long_ago) THEN
+    RETURN 0;
+  END IF;
   RETURN scheduler.end_runs(
     coalesce((SELECT array_agg(x.run_id ORDER BY x.run_id) FROM (
-      SELECT a.run_id FROM sender.number_hold_public h JOIN scheduler.active_run a ON a.number_id = h.number_id
-      WHERE h.since <= v_long_ago AND a.due_at <= v_long_ago LIMIT p_limit FOR UPDATE OF a SKIP LOCKED) x), '{}'),
+      SELECT a.run_id FROM scheduler.active_run a
+      WHERE a.number_id IN (SELECT h.number_id FROM sender.number_hold_public h WHERE h.since <= v_long_ago)
+        AND a.waiting IS NULL AND a.due_at <= v_long_ago
+      LIMIT p_limit FOR UPDATE OF a SKIP LOCKED) x), '{}'),
     'failed', 'hold_expired', p_check_after_ms);
 END
 $$;
@@ -541,8 +557,14 @@ DECLARE
   v_now timestamptz := clock_timestamp();
 BEGIN
   RETURN QUERY
-  WITH old AS MATERIALIZED (
-    SELECT r.* FROM scheduler.run r WHERE r.check_at <= v_now ORDER BY r.check_at LIMIT p_limit FOR UPDATE SKIP LOCKED
+  WITH next AS MATERIALIZED (
+    SELECT r.run_id, r.check_at, sum(r.released_position) OVER (ORDER BY r.check_at, r.run_id) - r.released_position AS before
+    FROM (SELECT x.run_id, x.check_at, x.released_position FROM scheduler.run x WHERE x.check_at <= v_now ORDER BY x.check_at LIMIT p_limit) r
+  ), old AS MATERIALIZED (
+    -- A million claims are counted in a good second: no more in one statement.
+    SELECT r.* FROM scheduler.run r
+    WHERE r.run_id = ANY (ARRAY(SELECT n.run_id FROM next n WHERE n.before < 1000000)) AND r.check_at <= v_now
+    FOR UPDATE SKIP LOCKED
   ), seen AS MATERIALIZED (
     SELECT o.*,
       sender.count_answered(o.run_id) >= CASE WHEN o.released_before THEN o.total ELSE o.released_position END AS answered,
@@ -554,7 +576,7 @@ BEGIN
       status = CASE WHEN s.answered THEN 'ended' ELSE 'released' END,
       check_at = CASE WHEN s.answered THEN NULL ELSE v_now + p_lease_ms * interval '1 ms' END,
       changed_at = v_now
-    FROM seen s WHERE r.run_id = ANY (ARRAY(SELECT x.run_id FROM seen x)) AND r.run_id = s.run_id
+    FROM seen s WHERE r.run_id = s.run_id
     RETURNING r.run_id
   )
   SELECT s.run_id, s.schedule_id, s.revision, s.audience_id, s.due_at, s.released_position, s.releases_again::int,

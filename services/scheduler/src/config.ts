@@ -19,16 +19,18 @@ export const configSchema = z.object({
     .default('info')
     .describe('Least important lines that are logged'),
   DRAIN_DEADLINE_MS: milliseconds({ max: 600_000 }).default(10_000).describe('Time for releases under way after SIGTERM'),
-  DATABASE_CONNECTIONS: integer({ min: 4, max: 100 }).default(10).describe('PostgreSQL connections at most'),
+  DATABASE_CONNECTIONS: integer({ min: 4, max: 100 })
+    .default(6)
+    .describe('PostgreSQL connections for everything but releases, which have RELEASE_IN_FLIGHT and one of their own'),
   CREDIT_AGE_MS: milliseconds({ min: 100 }).default(5_000).describe('Credit that was reported longer ago is none'),
   RELEASE_LEASE_MS: milliseconds({ min: 100 }).default(5_000).describe('How long one release may keep a number from the others'),
   RELEASE_RECORDS: integer({ min: 1, max: 50_000 })
     .default(2_000)
     .describe('Messages picked in one round: more is cheaper, fewer is sooner for the first'),
-  RELEASE_NUMBERS: integer({ min: 1, max: 5_000 }).default(200).describe('Numbers served in one round'),
-  RELEASE_RUNS: integer({ min: 1, max: 1_000 }).default(64).describe('Runs of one number that share its credit in one round'),
+  RELEASE_NUMBERS: integer({ min: 1, max: 5_000 }).default(100).describe('Numbers served in one round'),
+  RELEASE_RUNS: integer({ min: 1, max: 1_000 }).default(32).describe('Runs of one number that share its credit in one round'),
   RELEASE_IN_FLIGHT: integer({ min: 1, max: 16 }).default(3).describe('Rounds that wait for Kafka while the next is picked'),
-  WAKE_RUNS: integer({ min: 1, max: 50_000 }).default(2_000).describe('Entries of the due index woken in one round'),
+  WAKE_RUNS: integer({ min: 1, max: 50_000 }).default(500).describe('Entries of the due index woken in one round'),
   POLL_MS: milliseconds({ min: 10 })
     .default(1_000)
     .describe('Look at the due index at least this often, whatever timers and notifications say'),

@@ -1,6 +1,6 @@
 import type { Log } from '#runtime/log';
 import { nextLookInMs, type LookIntervals } from './planning/next-look';
-import type { ReleaseDue } from './release-due';
+import type { Release, ReleaseDue } from './release-due';
 
 export interface LoopSettings extends LookIntervals {
   /** Rounds that are being produced while the next one is picked. */
@@ -24,6 +24,8 @@ export class ReleaseLoop {
   private sleepsUntil = -Infinity;
   private endSleep: () => void = () => undefined;
   private timer: NodeJS.Timeout | undefined;
+  /** As of the last look: somebody waits, perhaps for a number that is being released for. */
+  private unserved = false;
   /** Monotonic milliseconds of the last look that succeeded. */
   lastLookMs = 0;
 
@@ -64,11 +66,12 @@ export class ReleaseLoop {
 
   /** One look with its release started; answers how long to sleep. */
   private async lookOnce(): Promise<number> {
-    this.signalled = false;
     try {
       if (this.finishing.size >= this.settings.inFlight) await Promise.race(this.finishing);
+      this.signalled = false;
       const release = await this.releaseDue.pick();
       this.lastLookMs = performance.now();
+      this.unserved = release.picked.look.unserved;
       if (release.picked.slices.length > 0) this.finish(release);
       return nextLookInMs(release.picked.look, this.settings);
     } catch (error) {
@@ -77,18 +80,18 @@ export class ReleaseLoop {
     }
   }
 
-  private finish(release: Parameters<ReleaseDue['finish']>[0]): void {
+  private finish(release: Release): void {
     const finishing = this.releaseDue
       .finish(release)
-      .then(() => undefined)
+      .then(({ failed }) => {
+        // Its numbers are free again. Where nobody waits for them, a look would be for nothing.
+        if (failed) this.wakeIn(this.settings.backOffMs);
+        else if (this.unserved) this.wake();
+      })
       .catch((error: unknown) => {
         this.log.warn('a release did not come to its end; its numbers are free again when their leases end', { error });
       })
-      .finally(() => {
-        this.finishing.delete(finishing);
-        // Its numbers are free again, and may have more.
-        this.wake();
-      });
+      .finally(() => this.finishing.delete(finishing));
     this.finishing.add(finishing);
   }
 

@@ -34,6 +34,10 @@ import { Sweep, type Backlog } from './sweep';
 const CHANNEL = 'punctual_release';
 const TIDY_MS = 60_000;
 const MEASURE_MS = 15_000;
+/** The pool closes connections that were idle for a minute. */
+const WARM_UP_MS = 20_000;
+/** Who of a run of ten million has an answer takes PostgreSQL some twenty seconds to say. */
+const PATIENCE_MS = 120_000;
 
 export interface Scheduler {
   lifecycle: Lifecycle;
@@ -51,9 +55,14 @@ export function composeScheduler(config: SchedulerConfig, log: Log): Scheduler {
   const partitions = new Map<string, number>();
   const topic = (name: TopicName) => topicName(config.TOPIC_PREFIX, name);
   let database: PostgresDatabase;
+  // Of its own, so that a release never waits for a connection that plans or sweeps.
+  let releaseDatabase: PostgresDatabase;
+  let patientDatabase: PostgresDatabase;
+  const releaseConnections = config.RELEASE_IN_FLIGHT + 1;
   let relay: OutboxRelay;
   let releases: ReleaseLoop;
   let listener: DedicatedClient;
+  let warmUp: RepeatStep | undefined;
   let repeated: RepeatStep[] = [];
   let consumer: BatchConsumer;
   let application: INestMicroservice | undefined;
@@ -64,11 +73,18 @@ export function composeScheduler(config: SchedulerConfig, log: Log): Scheduler {
     .add({
       name: 'postgres',
       start: async (signal) => {
-        const max = config.DATABASE_CONNECTIONS;
-        database = await openDatabase({ url: databaseUrl, name: `scheduler-${config.INSTANCE_ID}`, max, log, signal });
+        const options = { url: databaseUrl, log, signal };
+        const name = `scheduler-${config.INSTANCE_ID}`;
+        database = await openDatabase({ ...options, name, max: config.DATABASE_CONNECTIONS });
+        releaseDatabase = await openDatabase({ ...options, name: `${name}-release`, max: releaseConnections });
+        patientDatabase = await openDatabase({ ...options, name: `${name}-sweep`, max: 3, statementTimeoutMs: PATIENCE_MS });
         await waitForSchema(database, undefined, { log, signal });
       },
-      stop: () => database?.close(),
+      stop: async () => {
+        await releaseDatabase?.close();
+        await patientDatabase?.close();
+        await database?.close();
+      },
     })
     .add({
       name: 'kafka',
@@ -103,13 +119,11 @@ export function composeScheduler(config: SchedulerConfig, log: Log): Scheduler {
     .add({
       name: 'releases',
       start: async () => {
-        const releaseDue = new ReleaseDue(
-          database,
-          producer,
-          codec,
-          releaseSettings(config, topic('executions'), partitions),
-          log,
-        );
+        const settings = releaseSettings(config, topic('executions'), partitions);
+        const releaseDue = new ReleaseDue(releaseDatabase, producer, codec, settings, log, patientDatabase);
+        await releaseDue.warmUp(releaseConnections);
+        warmUp = new RepeatStep('warm-up', () => releaseDue.warmUp(releaseConnections).then(() => WARM_UP_MS), log);
+        warmUp.start();
         releases = new ReleaseLoop(
           releaseDue,
           { pollMs: config.POLL_MS, unservedMs: config.UNSERVED_POLL_MS, inFlight: config.RELEASE_IN_FLIGHT, backOffMs: 500 },
@@ -120,14 +134,17 @@ export function composeScheduler(config: SchedulerConfig, log: Log): Scheduler {
         await listener.connect();
         releases.start();
       },
-      drain: () => releases?.stop(),
+      drain: async () => {
+        await warmUp?.stop();
+        await releases?.stop();
+      },
       stop: () => listener?.close(),
       notReady: () => (performance.now() - releases.lastLookMs > 10_000 ? 'the due index was not read for 10 s' : undefined),
     })
     .add({
       name: 'sweep',
       start: () => {
-        repeated = sweeps(config, database, log);
+        repeated = sweeps(config, patientDatabase, log);
         for (const step of repeated) step.start();
       },
       drain: async () => {

@@ -3,9 +3,13 @@ export interface Look {
   slices: number;
   woken: number;
   setAside: number;
+  /** Numbers whose row was locked for the moment. */
+  skipped: number;
+  /** Numbers with credit and due work did not fit into the round. */
+  more: boolean;
   /** Time until the next entry is due, by PostgreSQL's clock; null: nothing within the look-ahead. */
   nextDueInMs: number | null;
-  /** Active runs are there that wait for credit or for another release of their number. */
+  /** Runs stay active after the round: they wait for credit, for a release of their number under way, or for the rest of their quota. */
   unserved: boolean;
 }
 
@@ -18,7 +22,7 @@ export interface LookIntervals {
 
 /** How long to wait before looking again, unless a signal comes first. 0: at once, there may be more. */
 export function nextLookInMs(look: Look, intervals: LookIntervals): number {
-  if (look.slices > 0 || look.setAside > 0) return 0;
+  if (look.more || look.setAside > 0 || look.skipped > 0) return 0;
   const waits = [intervals.pollMs];
   if (look.unserved) waits.push(intervals.unservedMs);
   // Rounded up: a timer that fires early only costs a look, but would then spin until the instant.

@@ -10,6 +10,8 @@ const STATEMENTS = {
 /** 8 MB for a run of a million. */
 const MOST_SETS = 8;
 
+type SliceOfPass = Pick<Slice, 'runId' | 'revision' | 'pass' | 'leaveOut'>;
+
 /**
  * Who to leave out of a run that is released anew, read once for each pass: what is claimed meanwhile only costs the gate a
  * duplicate.
@@ -19,9 +21,14 @@ export class RecipientSets {
 
   constructor(private readonly database: Database) {}
 
-  async leftOutOf(slice: Pick<Slice, 'runId' | 'revision' | 'pass' | 'leaveOut' | 'from'>): Promise<RecipientSet | undefined> {
+  /** Whether a slice can be produced without reading first, which may take seconds for a large run. */
+  isAtHand(slice: SliceOfPass): boolean {
+    return slice.leaveOut === null || this.sets.has(keyOf(slice));
+  }
+
+  async leftOutOf(slice: SliceOfPass): Promise<RecipientSet | undefined> {
     if (slice.leaveOut === null) return undefined;
-    const key = `${slice.runId.toString('hex')}/${slice.revision}/${slice.pass}`;
+    const key = keyOf(slice);
     let set = this.sets.get(key);
     if (set) this.sets.delete(key);
     else set = this.read(slice.runId, slice.leaveOut);
@@ -39,4 +46,8 @@ export class RecipientSets {
     const [row] = await this.database.rows<{ hashes: Buffer }>(STATEMENTS[which], [runId]);
     return new RecipientSet(row!.hashes);
   }
+}
+
+function keyOf({ runId, revision, pass }: SliceOfPass): string {
+  return `${runId.toString('hex')}/${revision}/${pass}`;
 }

@@ -30,7 +30,9 @@ interface PickedRow {
   next_due_ms: number | null;
   woken: number;
   set_aside: number;
+  skipped: number;
   unserved: boolean;
+  more: boolean;
 }
 
 export interface PickLimits {
@@ -69,8 +71,10 @@ export async function pickSlices(database: Database, holder: string, limits: Pic
       slices: slices.length,
       woken: last.woken,
       setAside: last.set_aside,
+      skipped: last.skipped,
       nextDueInMs: last.next_due_ms === null ? null : last.next_due_ms - last.now_ms,
       unserved: last.unserved,
+      more: last.more,
     },
   };
 }
