@@ -1,5 +1,5 @@
 -- The gate's own record. One writer: the sender; other services come through the functions of 002 and the views of 003.
--- Lock order of every function here: stripes, gate rows, claims, waiting rows, each by id. Another order deadlocks.
+-- Lock order of every function here: stripes, claims, waiting rows, gate rows, each by id. Another order deadlocks.
 
 -- What the schedule allows now. Written by sender.change_gate only, in the transaction that changes the schedule;
 -- the sender itself writes nothing but the hold of a run whose messages can only fail.
@@ -29,7 +29,7 @@ CREATE TABLE sender.gate (
 ) WITH (fillfactor = 80);
 
 -- One row per occurrence that the gate has answered for good, or let through. Partitioned by the day in the id's first four
--- bytes, so that a day is dropped and not deleted.
+-- bytes, so that old ones are dropped and not deleted.
 CREATE TABLE sender.claim (
   occurrence_id       bytea NOT NULL CHECK (length(occurrence_id) = 20),
   schedule_id         uuid NOT NULL,
@@ -96,7 +96,7 @@ CREATE TABLE sender.attempt_outcome (
   text                text,
   provider_message_id text,
   trace_id            text,
-  waits               jsonb,
+  waits               json,
   PRIMARY KEY (occurrence_id, attempt, outcome),
   CHECK (outcome NOT IN ('failed', 'retry', 'uncertain') OR error_code IS NOT NULL)
 ) PARTITION BY RANGE (occurrence_id);
@@ -202,7 +202,7 @@ CREATE TABLE sender.outbox (
   key     bytea NOT NULL,
   headers jsonb,
   value   bytea,
-  draft   jsonb,
+  draft   json,
   CHECK (num_nonnulls(value, draft) = 1)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX outbox_lane ON sender.outbox (lane, id);
@@ -215,7 +215,7 @@ CREATE TABLE sender.outbox_parked (
   key       bytea NOT NULL,
   headers   jsonb,
   value     bytea,
-  draft     jsonb,
+  draft     json,
   reason    text NOT NULL,
   parked_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );

@@ -46,7 +46,7 @@ BEGIN
 
   WHEN 'revise' THEN
     SELECT g.run_id INTO v_run_id FROM sender.gate g
-    WHERE g.schedule_id = p_schedule_id AND g.status <> 'cancelled' AND g.revision < p_revision FOR UPDATE;
+    WHERE g.schedule_id = p_schedule_id AND g.status <> 'cancelled' AND g.revision < p_revision;
     IF NOT FOUND THEN
       RAISE EXCEPTION 'schedule % has no gate that revision % can follow', p_schedule_id, p_revision USING ERRCODE = 'PT404';
     END IF;
@@ -56,6 +56,10 @@ BEGIN
     ) THEN
       RAISE EXCEPTION 'the audience can not change: messages of the run are claimed already' USING ERRCODE = 'PT409';
     END IF;
+    -- Released again under the new revision; what has a claim finishes under its own.
+    DELETE FROM sender.waiting w WHERE w.occurrence_id IN (
+      SELECT x.occurrence_id FROM sender.waiting x
+      WHERE x.schedule_id = p_schedule_id AND x.attempt = 0 ORDER BY x.occurrence_id FOR UPDATE);
     UPDATE sender.gate g
     SET revision = p_revision,
       number_id = coalesce((p_details ->> 'numberId')::uuid, g.number_id),
@@ -69,17 +73,15 @@ BEGIN
       -- Other content can be right where the old one was not.
       first_outcomes = 0, first_template_failures = 0, updated_at = v_now
     WHERE g.schedule_id = p_schedule_id;
-    -- Released again under the new revision; what has a claim finishes under its own.
-    DELETE FROM sender.waiting w WHERE w.schedule_id = p_schedule_id AND w.attempt = 0;
 
   WHEN 'pause' THEN
     UPDATE sender.gate g SET status = 'paused', updated_at = v_now WHERE g.schedule_id = p_schedule_id AND g.status = 'active';
 
   WHEN 'resume' THEN
+    PERFORM sender.wake_waiting(p_schedule_id, ARRAY['paused', 'template']);
     UPDATE sender.gate g
     SET status = 'active', run_hold_reason = NULL, run_hold_since = NULL, run_hold_detail = NULL, updated_at = v_now
     WHERE g.schedule_id = p_schedule_id AND g.status <> 'cancelled';
-    PERFORM sender.wake_waiting(p_schedule_id, ARRAY['paused', 'template']);
 
   WHEN 'cancel' THEN
     UPDATE sender.gate g
@@ -201,6 +203,8 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 SET lock_timeout = '1s'
 AS $$
+-- The result columns are named like the table's.
+#variable_conflict use_column
 DECLARE
   v_now timestamptz;
   v_gate sender.gate;

@@ -27,7 +27,7 @@ CREATE VIEW sender.waiting_public AS
 -- One row an attempt. An uncertain outcome gives way to the real one that came later.
 CREATE VIEW sender.attempt_public AS
   SELECT b.occurrence_id, b.attempt::int AS attempt, b.begun_at, o.called_at, o.ended_at, o.outcome, o.error_code, o.provider_code, o.text,
-    o.provider_message_id, o.waits, o.trace_id
+    o.provider_message_id, o.waits::jsonb AS waits, o.trace_id
   FROM sender.attempt_begun b
   LEFT JOIN LATERAL (
     SELECT x.* FROM sender.attempt_outcome x

@@ -165,8 +165,7 @@ BEGIN
   INSERT INTO sender.outbox (lane, topic, key, draft)
   VALUES (sender.draft_lane(c.occurrence_id), 'deliveries', c.occurrence_id, CASE
     WHEN v_state = 'failed' AND NOT v_after_uncertain THEN
-      sender.message_draft('MessageFailed', c, p_tenant_id, p_now, jsonb_build_object('attempt', c.attempt, 'code', p_end,
-        'providerCode', NULL, 'text', NULL, 'reachedProvider', false, 'traceparent', NULL))
+      sender.failed_draft(c, p_tenant_id, p_end, NULL, NULL, false, NULL, p_now)
     -- Not failed: whether the attempt before arrived is still open.
     ELSE sender.refused_draft(c, p_tenant_id, CASE v_state WHEN 'failed' THEN 'refused' ELSE v_state END, p_end, v_after_uncertain, p_now)
   END);
@@ -198,12 +197,19 @@ BEGIN
     wake_at = excluded.wake_at, reason = excluded.reason, taken_until = '-infinity';
 
   IF p_reason <> 'not_yet' AND w.reason IS DISTINCT FROM p_reason THEN
+    -- Step 0 without a claim: whatever follows is later.
+    c.occurrence_id := p_occurrence_id;
+    c.schedule_id := g.schedule_id;
+    c.revision := coalesce(c.revision, p_revision);
+    c.position := coalesce(c.position, p_position);
+    c.step := coalesce(c.step, 0);
+    c.due_at := p_due_at;
     INSERT INTO sender.outbox (lane, topic, key, draft)
-    VALUES (sender.draft_lane(p_occurrence_id), 'deliveries', p_occurrence_id, jsonb_build_object('name', 'MessageHeld', 'event', jsonb_build_object(
-      'at', sender.ms(p_now), 'occurrenceId', encode(p_occurrence_id, 'hex'), 'scheduleId', sender.hex(g.schedule_id),
-      'tenantId', sender.hex(g.tenant_id), 'revision', coalesce(c.revision, p_revision), 'position', coalesce(c.position, p_position),
-      'step', coalesce(c.step, 0), 'dueAt', sender.ms(p_due_at), 'reason', p_reason, 'since', sender.ms(v_since),
-      'until', CASE WHEN p_wake_at IS NOT NULL THEN sender.ms(v_wake_at) END, 'givesUpAt', sender.ms(v_gives_up_at))));
+    VALUES (sender.draft_lane(p_occurrence_id), 'deliveries', p_occurrence_id,
+      sender.message_draft('MessageHeld', c, g.tenant_id, p_now,
+        ',"reason":' || sender.quoted(p_reason) || ',"since":' || sender.ms(v_since)
+        || ',"until":' || CASE WHEN p_wake_at IS NULL THEN 'null' ELSE sender.ms(v_wake_at)::text END
+        || ',"givesUpAt":' || sender.ms(v_gives_up_at)));
   END IF;
   RETURN jsonb_build_object('kind', 'held', 'reason', p_reason, 'wakeAt', sender.ms(v_wake_at), 'since', sender.ms(v_since),
     'givesUpAt', sender.ms(v_gives_up_at));

@@ -49,16 +49,11 @@ BEGIN
   ), told AS (
     INSERT INTO sender.outbox (lane, topic, key, draft)
     SELECT sender.draft_lane(m.occurrence_id), 'deliveries', m.occurrence_id, CASE m.state
-      WHEN 'accepted' THEN sender.message_draft('MessageSubmitted', m, g.tenant_id, p_now, jsonb_build_object(
-        'attempt', a.attempt, 'providerMessageId', s.message_id,
-        'providerStatus', CASE WHEN s.only_held THEN 'held' ELSE 'accepted' END,
-        'calledAt', sender.ms(t.called_at),
-        -- Providers' clocks have whole seconds: an answer is not before its call.
-        'submittedAt', sender.ms(greatest(t.called_at, s.positive_at)),
-        'waits', '[]'::jsonb, 'by', 'evidence', 'traceparent', NULL))
-      ELSE sender.message_draft('MessageFailed', m, g.tenant_id, p_now, jsonb_build_object(
-        'attempt', m.attempt, 'code', s.failed_code, 'providerCode', s.failed_provider_code, 'text', s.failed_text,
-        'reachedProvider', true, 'traceparent', NULL))
+      -- Providers' clocks have whole seconds: an answer is not before its call.
+      WHEN 'accepted' THEN sender.submitted_draft(m, g.tenant_id, a.attempt, s.message_id,
+        CASE WHEN s.only_held THEN 'held' ELSE 'accepted' END, t.called_at, greatest(t.called_at, s.positive_at), NULL, 'evidence', NULL,
+        p_now)
+      ELSE sender.failed_draft(m, g.tenant_id, s.failed_code, s.failed_provider_code, s.failed_text, true, NULL, p_now)
       END
     FROM moved m
     JOIN said s ON s.occurrence_id = m.occurrence_id

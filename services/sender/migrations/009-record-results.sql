@@ -13,18 +13,15 @@ LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  v_now timestamptz;
-  v_applied bytea[];
+  v_now timestamptz := clock_timestamp();
+  v_ords int[];
+  v_applied boolean[];
+  v_states text[];
+  v_steps int[];
+  v_moved bytea[];
   v_uncertain bytea[];
+  v_unwatched boolean;
 BEGIN
-  -- Gate rows before claims, and only those whose first outcomes are still counted.
-  PERFORM 1 FROM sender.gate g
-  WHERE g.first_outcomes < 10 AND g.schedule_id IN (
-    SELECT c.schedule_id FROM sender.claim c WHERE c.occurrence_id = ANY (p_occurrence_ids))
-  ORDER BY g.schedule_id FOR NO KEY UPDATE;
-  PERFORM 1 FROM sender.claim c WHERE c.occurrence_id = ANY (p_occurrence_ids) ORDER BY c.occurrence_id FOR UPDATE;
-  v_now := clock_timestamp();
-
   WITH result AS MATERIALIZED (
     SELECT DISTINCT ON (u.id, u.attempt) u.*, sender.instant(u.called_ms) AS called_at, sender.instant(u.ended_ms) AS ended_at
     FROM unnest(p_occurrence_ids, p_attempts, p_outcomes, p_called_at, p_ended_at, p_error_codes, p_provider_codes, p_texts,
@@ -33,8 +30,13 @@ BEGIN
       AS u (id, attempt, outcome, called_ms, ended_ms, error_code, provider_code, text, message_id, provider_status, reached_provider,
         next_ms, uses_retry, reason, waits, trace_id, traceparent, ord)
     ORDER BY u.id, u.attempt, u.ord
+  ), locked AS MATERIALIZED (
+    SELECT c.occurrence_id, c.schedule_id, c.attempt, c.state, c.step, c.called_at
+    FROM result r JOIN sender.claim c ON c.occurrence_id = r.id
+    ORDER BY c.occurrence_id FOR UPDATE OF c
   ), judged AS MATERIALIZED (
-    SELECT r.*, c.state AS state_before, g.tenant_id, g.status AS gate_status, g.on_uncertain, g.hold_give_up_ms,
+    SELECT r.*, c.state AS state_before, c.step AS step_before, g.tenant_id, g.status AS gate_status, g.on_uncertain, g.hold_give_up_ms,
+      g.first_outcomes,
       CASE
         WHEN c.attempt <> r.attempt THEN NULL
         WHEN c.state IN ('sending', 'uncertain') AND r.outcome IN ('retry', 'not_sent') THEN 'retry_wait'
@@ -42,14 +44,15 @@ BEGIN
         WHEN c.state = 'sending' AND r.outcome = 'uncertain' THEN 'uncertain'
         WHEN c.state = 'accepted' AND c.called_at IS NULL AND r.outcome = 'accepted' THEN 'accepted'
       END AS new_state
+    -- FULL, since a full join can't be a nested loop, which the planner takes when it expects one row.
     FROM result r
-    LEFT JOIN sender.claim c ON c.occurrence_id = r.id
+    FULL JOIN (SELECT DISTINCT ON (l.occurrence_id) l.* FROM locked l ORDER BY l.occurrence_id) AS c ON c.occurrence_id = r.id
     LEFT JOIN sender.gate g ON g.schedule_id = c.schedule_id
   ), outcome AS (
     INSERT INTO sender.attempt_outcome (occurrence_id, attempt, outcome, called_at, ended_at, recorded_at, applied, error_code,
       provider_code, text, provider_message_id, trace_id, waits)
     SELECT j.id, j.attempt, j.outcome, j.called_at, j.ended_at, v_now, j.new_state IS NOT NULL, j.error_code, j.provider_code, j.text,
-      j.message_id, j.trace_id, j.waits::jsonb
+      j.message_id, j.trace_id, j.waits::json
     FROM judged j ORDER BY j.id, j.attempt
     ON CONFLICT DO NOTHING
   ), moved AS (
@@ -69,78 +72,79 @@ BEGIN
         WHEN j.new_state = 'uncertain' AND j.on_uncertain = 'resend' THEN c.deadline + p_resend_after_ms * interval '1 ms' END
     FROM judged j
     WHERE c.occurrence_id = j.id AND j.new_state IS NOT NULL
-    RETURNING c.*
+    RETURNING c AS claim, j AS result
   ), told AS (
     INSERT INTO sender.outbox (lane, topic, key, draft)
-    SELECT sender.draft_lane(m.occurrence_id), 'deliveries', m.occurrence_id, CASE m.state
-      WHEN 'accepted' THEN sender.message_draft('MessageSubmitted', m, j.tenant_id, v_now, jsonb_build_object('attempt', j.attempt,
-        'providerMessageId', j.message_id, 'providerStatus', coalesce(j.provider_status, 'accepted'),
-        'calledAt', coalesce(j.called_ms, j.ended_ms)::bigint, 'submittedAt', j.ended_ms::bigint, 'waits', coalesce(j.waits::jsonb, '[]'),
-        'by', 'answer', 'traceparent', j.traceparent))
-      WHEN 'failed' THEN sender.message_draft('MessageFailed', m, j.tenant_id, v_now, jsonb_build_object('attempt', j.attempt,
-        'code', j.error_code, 'providerCode', j.provider_code, 'text', j.text, 'reachedProvider', j.reached_provider,
-        'traceparent', j.traceparent))
-      WHEN 'retry_wait' THEN sender.message_draft('SendRetryPlanned', m, j.tenant_id, v_now, jsonb_build_object('attempt', j.attempt,
-        'code', coalesce(j.error_code, 'not_sent'), 'providerCode', j.provider_code, 'text', j.text, 'nextAttemptAt', sender.ms(m.next_attempt_at),
-        'traceparent', j.traceparent))
-      ELSE sender.message_draft('OutcomeUncertain', m, j.tenant_id, v_now, jsonb_build_object('attempt', j.attempt, 'reason', j.reason,
-        'since', sender.ms(v_now), 'until', sender.ms(m.sweep_at), 'traceparent', j.traceparent))
+    SELECT sender.draft_lane((m.claim).occurrence_id), 'deliveries', (m.claim).occurrence_id,
+      CASE (m.claim).state
+        WHEN 'accepted' THEN sender.submitted_draft(m.claim, (m.result).tenant_id, (m.result).attempt, (m.result).message_id,
+          coalesce((m.result).provider_status, 'accepted'), coalesce((m.result).called_at, (m.result).ended_at), (m.result).ended_at,
+          (m.result).waits, 'answer', (m.result).traceparent, v_now)
+        WHEN 'failed' THEN sender.failed_draft(m.claim, (m.result).tenant_id, (m.result).error_code, (m.result).provider_code,
+          (m.result).text, (m.result).reached_provider, (m.result).traceparent, v_now)
+        WHEN 'retry_wait' THEN sender.message_draft('SendRetryPlanned', m.claim, (m.result).tenant_id, v_now,
+          ',"attempt":' || (m.result).attempt || ',"code":' || sender.quoted(coalesce((m.result).error_code, 'not_sent'))
+          || ',"providerCode":' || sender.quoted((m.result).provider_code) || ',"text":' || sender.quoted((m.result).text)
+          || ',"nextAttemptAt":' || sender.ms((m.claim).next_attempt_at) || ',"traceparent":' || sender.quoted((m.result).traceparent))
+        ELSE sender.uncertain_draft(m.claim, (m.result).tenant_id, (m.result).traceparent, v_now)
       END
-    FROM moved m JOIN judged j ON j.id = m.occurrence_id AND j.new_state IS NOT NULL
-    ORDER BY m.occurrence_id
+    FROM moved m ORDER BY (m.claim).occurrence_id
   ), waits_again AS (
     INSERT INTO sender.waiting AS w (occurrence_id, schedule_id, number_id, revision, position, priority, attempt, due_at, valid_until,
       since, wake_at, gives_up_at, reason)
-    SELECT m.occurrence_id, m.schedule_id, m.number_id, m.revision, m.position, m.priority, m.attempt, m.due_at, m.valid_until,
-      v_now, least(CASE WHEN j.gate_status <> 'cancelled' THEN m.next_attempt_at ELSE v_now END, m.valid_until, k.gives_up_at),
-      k.gives_up_at, CASE m.state WHEN 'retry_wait' THEN m.reason ELSE 'retry' END
-    FROM moved m
-    JOIN judged j ON j.id = m.occurrence_id AND j.new_state IS NOT NULL
-    CROSS JOIN LATERAL (
-      SELECT greatest(m.due_at, coalesce(m.held_since, v_now)) + j.hold_give_up_ms * interval '1 ms' AS gives_up_at
-    ) AS k
-    WHERE m.next_attempt_at IS NOT NULL
-    ORDER BY m.occurrence_id
+    SELECT c.occurrence_id, c.schedule_id, c.number_id, c.revision, c.position, c.priority, c.attempt, c.due_at, c.valid_until,
+      v_now, least(CASE WHEN m.gate_status <> 'cancelled' THEN c.next_attempt_at ELSE v_now END, c.valid_until, k.gives_up_at),
+      k.gives_up_at, CASE c.state WHEN 'retry_wait' THEN c.reason ELSE 'retry' END
+    FROM (SELECT x.claim, (x.result).gate_status, (x.result).hold_give_up_ms FROM moved x) AS m
+    CROSS JOIN LATERAL (SELECT (m.claim).*) AS c
+    CROSS JOIN LATERAL (SELECT greatest(c.due_at, c.held_since) + m.hold_give_up_ms * interval '1 ms' AS gives_up_at) AS k
+    WHERE c.next_attempt_at IS NOT NULL
+    ORDER BY c.occurrence_id
     ON CONFLICT (occurrence_id) DO UPDATE
     SET attempt = excluded.attempt, since = excluded.since, wake_at = excluded.wake_at, gives_up_at = excluded.gives_up_at,
       reason = excluded.reason, taken_until = '-infinity'
   ), waits_no_more AS (
-    DELETE FROM sender.waiting w USING moved m WHERE w.occurrence_id = m.occurrence_id AND m.next_attempt_at IS NULL
+    DELETE FROM sender.waiting w USING moved m WHERE w.occurrence_id = (m.claim).occurrence_id AND (m.claim).next_attempt_at IS NULL
   )
-  SELECT coalesce(array_agg(m.occurrence_id), '{}'), array_agg(m.occurrence_id) FILTER (WHERE m.state = 'uncertain')
-  INTO v_applied, v_uncertain
-  FROM moved m;
+  SELECT array_agg(j.ord::int), array_agg(j.new_state IS NOT NULL), array_agg(coalesce(j.new_state, j.state_before)),
+    array_agg(CASE WHEN j.new_state IS NULL THEN coalesce(j.step_before, 0) ELSE j.step_before + 1 END),
+    array_agg(j.id) FILTER (WHERE j.new_state IS NOT NULL), array_agg(j.id) FILTER (WHERE j.new_state = 'uncertain'),
+    coalesce(bool_or(j.first_outcomes < 10 AND j.new_state IN ('accepted', 'failed')), false)
+  INTO v_ords, v_applied, v_states, v_steps, v_moved, v_uncertain, v_unwatched
+  FROM judged j;
 
   -- A `failed` receipt may have come while the outcome was still open.
   IF v_uncertain IS NOT NULL THEN
     PERFORM sender.settle_by_evidence(v_uncertain, v_now);
   END IF;
-  PERFORM sender.watch_first_outcomes(p_occurrence_ids, p_attempts, v_applied, v_now);
+  IF v_unwatched THEN
+    PERFORM sender.watch_first_outcomes(v_moved, v_now);
+  END IF;
 
-  RETURN QUERY
-  SELECT u.ord::int, coalesce(u.id = ANY (v_applied) AND c.attempt = u.attempt, false), c.state::text, coalesce(c.step, 0)
-  FROM unnest(p_occurrence_ids, p_attempts) WITH ORDINALITY AS u (id, attempt, ord)
-  LEFT JOIN sender.claim c ON c.occurrence_id = u.id
-  ORDER BY u.ord;
+  RETURN QUERY SELECT u.ord, u.applied, u.state, u.step FROM unnest(v_ords, v_applied, v_states, v_steps) AS u (ord, applied, state, step);
 END
 $$;
 
 -- A run whose first ten outcomes are all wrong template parameters would only fail on: it is held, once, until it is resumed.
-CREATE FUNCTION sender.watch_first_outcomes(p_occurrence_ids bytea[], p_attempts int[], p_applied bytea[], p_now timestamptz) RETURNS void
+CREATE FUNCTION sender.watch_first_outcomes(p_moved bytea[], p_now timestamptz) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
+  PERFORM 1 FROM sender.gate g
+  WHERE g.first_outcomes < 10 AND g.schedule_id IN (SELECT c.schedule_id FROM sender.claim c WHERE c.occurrence_id = ANY (p_moved))
+  ORDER BY g.schedule_id FOR NO KEY UPDATE;
+
   WITH seen AS MATERIALIZED (
     SELECT c.schedule_id, count(*)::int AS outcomes, (count(*) FILTER (WHERE c.error_code = 'template_parameters'))::int AS template_failures
     FROM sender.claim c
     JOIN sender.gate g ON g.schedule_id = c.schedule_id AND g.first_outcomes < 10 AND g.revision = c.revision
-    WHERE c.occurrence_id = ANY (p_applied) AND c.state IN ('accepted', 'failed')
+    WHERE c.occurrence_id = ANY (p_moved) AND c.state IN ('accepted', 'failed')
     GROUP BY c.schedule_id
   ), counted AS (
     UPDATE sender.gate g
     SET first_outcomes = least(10, g.first_outcomes + s.outcomes),
-      first_template_failures = least(least(10, g.first_outcomes + s.outcomes), g.first_template_failures + s.template_failures),
+      first_template_failures = least(10, g.first_outcomes + s.outcomes, g.first_template_failures + s.template_failures),
       run_hold_reason = CASE WHEN k.hopeless THEN 'template' ELSE g.run_hold_reason END,
       run_hold_since = CASE WHEN k.hopeless THEN p_now ELSE g.run_hold_since END,
       run_hold_detail = CASE WHEN k.hopeless THEN 'the first ten messages all failed with template_parameters' ELSE g.run_hold_detail END,
@@ -155,7 +159,7 @@ BEGIN
     RETURNING g.*, k.hopeless
   )
   INSERT INTO sender.outbox (lane, topic, key, draft)
-  SELECT sender.draft_lane(c.run_id), 'deliveries', c.run_id, jsonb_build_object('name', 'RunHeld', 'event', jsonb_build_object(
+  SELECT sender.draft_lane(c.run_id), 'deliveries', c.run_id, json_build_object('name', 'RunHeld', 'event', json_build_object(
     'at', sender.ms(p_now), 'runId', encode(c.run_id, 'hex'), 'scheduleId', sender.hex(c.schedule_id), 'tenantId', sender.hex(c.tenant_id),
     'reason', c.run_hold_reason, 'since', sender.ms(c.run_hold_since), 'detail', c.run_hold_detail))
   FROM counted c WHERE c.hopeless;
@@ -164,4 +168,4 @@ $$;
 
 GRANT EXECUTE ON FUNCTION sender.record_results(bytea[], int[], text[], double precision[], double precision[], text[], text[], text[],
   text[], text[], boolean[], double precision[], boolean[], text[], text[], text[], text[], bigint, bigint),
-  sender.watch_first_outcomes(bytea[], int[], bytea[], timestamptz) TO punctual_sender;
+  sender.watch_first_outcomes(bytea[], timestamptz) TO punctual_sender;

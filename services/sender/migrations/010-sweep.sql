@@ -42,8 +42,7 @@ BEGIN
     RETURNING c.*
   ), told AS (
     INSERT INTO sender.outbox (lane, topic, key, draft)
-    SELECT sender.draft_lane(m.occurrence_id), 'deliveries', m.occurrence_id, sender.message_draft('OutcomeUncertain', m, g.tenant_id, v_now, jsonb_build_object(
-      'attempt', m.attempt, 'reason', m.reason, 'since', sender.ms(v_now), 'until', sender.ms(m.sweep_at), 'traceparent', NULL))
+    SELECT sender.draft_lane(m.occurrence_id), 'deliveries', m.occurrence_id, sender.uncertain_draft(m, g.tenant_id, NULL, v_now)
     FROM moved m JOIN sender.gate g ON g.schedule_id = m.schedule_id ORDER BY m.occurrence_id
   ), again AS (
     INSERT INTO sender.waiting AS w (occurrence_id, schedule_id, number_id, revision, position, priority, attempt, due_at, valid_until,
@@ -72,7 +71,7 @@ BEGIN
   ), told AS (
     INSERT INTO sender.outbox (lane, topic, key, draft)
     SELECT sender.draft_lane(m.occurrence_id), 'deliveries', m.occurrence_id,
-      sender.message_draft('OutcomeUnconfirmed', m, g.tenant_id, v_now, jsonb_build_object('attempt', m.attempt))
+      sender.message_draft('OutcomeUnconfirmed', m, g.tenant_id, v_now, ',"attempt":' || m.attempt)
     FROM moved m JOIN sender.gate g ON g.schedule_id = m.schedule_id ORDER BY m.occurrence_id
   ), resent_no_more AS (
     DELETE FROM sender.waiting w USING moved m WHERE w.occurrence_id = m.occurrence_id

@@ -23,6 +23,7 @@ import { ProbeHeldNumbers } from './probe-held-numbers';
 import { whatsAppAdapter } from './providers/whatsapp/whatsapp-adapter';
 import { ResultRecorder } from './record-results';
 import { openSendSlots } from './redis/send-slots';
+import { RecoverClaims } from './recover-claims';
 import { RefreshNumbers } from './refresh-numbers';
 import { refuseMissing } from './refuse-missing';
 import { ReportCredit } from './report-credit';
@@ -103,9 +104,10 @@ function composeSender(servers: SenderServers, gate: PostgresGate, codec: Codec)
     testUrl: config.WHATSAPP_TEST_URL,
     apiVersion: config.WHATSAPP_API_VERSION,
     connections: config.PROVIDER_CONNECTIONS,
+    onConnection: (mode, error) => effects.onConnection(mode, error),
   });
   const recorder = new ResultRecorder({ gate, clock, log, ...results });
-  const effects = new ApplyEffects({ gate, clock, log, lanes, numbers, circuits, signal });
+  const effects = new ApplyEffects({ gate, clock, log, lanes, numbers, circuits, signal, onHeld: () => loop.wake() });
   const accepting = (): boolean => recorder.accepting && !sender.isDraining;
   const credit = new ReportCredit({
     database,
@@ -137,10 +139,11 @@ function composeSender(servers: SenderServers, gate: PostgresGate, codec: Codec)
     random: Math.random,
     lastHeartbeatMs: () => consumer.health.lastHeartbeatMs,
     heartbeatFreshMs: HEARTBEAT_FRESH_MS,
+    deadlineMs: config.PROVIDER_DEADLINE_MS,
     record: (result) => recorder.add(result),
     onDecision: (sent) => effects.onDecision(sent),
     repetitionOf: (numberId) => effects.repetitionOf(numberId),
-    onDone: () => loop.wake(),
+    onDone: (lane, callMs) => loop.onDone(lane, callMs),
   });
   const loop = new SendLoop({
     clock,
@@ -157,6 +160,15 @@ function composeSender(servers: SenderServers, gate: PostgresGate, codec: Codec)
     connections: config.PROVIDER_CONNECTIONS,
     deadlineMs: config.PROVIDER_DEADLINE_MS,
     onAnswered: (message) => sender.answered(message),
+    onLostAnswer: (message) => recovering.add(message.item.occurrenceId),
+  });
+  const recovering = new RecoverClaims({
+    database,
+    clock,
+    log,
+    instance: config.INSTANCE_ID,
+    isOpen: (id) => claims.isAsking(id) || sending.isInFlight(id) || recorder.isUnrecorded(id) || lanes.hasClaimed(id),
+    record: (result) => recorder.add(result),
   });
   const records = new TakeRecords({
     codec,
@@ -194,6 +206,7 @@ function composeSender(servers: SenderServers, gate: PostgresGate, codec: Codec)
     waking,
     sweeping,
     probing,
+    recovering,
     healthProbeMs: config.HEALTH_PROBE_MS,
     sweepEveryMs: Math.min(1_000, Math.max(100, config.DEADLINE_GRACE_MS / 4)),
   });

@@ -4,7 +4,7 @@ import { pause } from '#runtime/pause';
 import { scrub } from '#runtime/scrub';
 import type { LaneMessage } from './lane/lane-message';
 import type { Lanes } from './lane/lanes';
-import type { NumberLane } from './lane/number-lane';
+import type { LaneHold, NumberLane } from './lane/number-lane';
 import type { NumberDirectory, SendingNumber } from './numbers/number-directory';
 import type { Decision, Effect } from './outcome/decide-outcome';
 import type { HostCircuit } from './outcome/host-circuit';
@@ -18,6 +18,8 @@ export interface ApplyEffectsOptions {
   lanes: Lanes;
   numbers: NumberDirectory;
   circuits: Readonly<Record<'test' | 'live', HostCircuit>>;
+  /** A hold is stored: the messages of its lane can be kept as waiting rows now. */
+  onHeld(): void;
   /** Fires when the process gives up: what could not be stored by then is found out again by the next answer. */
   signal: AbortSignal;
 }
@@ -45,14 +47,7 @@ export class ApplyEffects {
     return known && this.options.clock.nowMs() - known.at < 48 * 3_600_000 ? known.count : 0;
   }
 
-  onDecision(sent: {
-    lane: NumberLane;
-    number: SendingNumber;
-    message: LaneMessage;
-    decision: Decision;
-    reached: boolean | null;
-  }): void {
-    if (sent.reached !== null) this.note(sent.number, sent.reached);
+  onDecision(sent: { lane: NumberLane; number: SendingNumber; message: LaneMessage; decision: Decision }): void {
     for (const effect of sent.decision.effects) this.apply(effect, sent.lane, sent.number, sent.message);
   }
 
@@ -61,18 +56,19 @@ export class ApplyEffects {
     await Promise.all(this.storing);
   }
 
-  private note(number: SendingNumber, reached: boolean): void {
+  /** A try to connect to the provider of that mode; null when it succeeded. */
+  onConnection(mode: 'test' | 'live', error: Error | null): void {
     const { circuits, clock, log, gate, lanes, numbers } = this.options;
-    const circuit = circuits[number.mode];
-    if (reached) return circuit.reached();
+    const circuit = circuits[mode];
+    if (error === null) return circuit.reached();
     const openMs = circuit.notReached(clock.monotonicMs());
     if (openMs === 0) return;
-    log.warn('a provider can not be reached; its numbers wait and try again', { durationMs: openMs, reason: number.mode });
+    log.warn('a provider can not be reached; its numbers wait and try again', { durationMs: openMs, reason: mode, error });
     senderMetrics.holds.add(1, { what: 'host', reason: 'circuit' });
     if (openMs < WORTH_STORING_MS) return;
     const until = clock.nowMs() + openMs;
     for (const lane of lanes.active) {
-      if (numbers.get(lane.numberId)?.mode !== number.mode) continue;
+      if (numbers.get(lane.numberId)?.mode !== mode) continue;
       this.store(() =>
         gate.holdNumber({ numberId: lane.numberId, reason: 'circuit', until, detail: 'the provider can not be reached' }),
       );
@@ -103,10 +99,18 @@ export class ApplyEffects {
           const of = lanes.get(numberId);
           // The answers of calls that were out tell the same; one hold is enough.
           if (of?.block === 'held') continue;
-          if (of && of.block !== 'not_owned') of.block = 'held';
+          const hold: LaneHold = { reason, until, stored: false };
+          if (of && of.block !== 'not_owned') {
+            of.block = 'held';
+            of.hold = hold;
+          }
           senderMetrics.holds.add(1, { what: 'number', reason });
           log.warn('a number is held; its messages wait', { numberId, reason, until, hint: detail });
-          this.store(() => gate.holdNumber({ numberId, reason, until, detail }));
+          this.store(async () => {
+            await gate.holdNumber({ numberId, reason, until, detail });
+            hold.stored = true;
+            this.options.onHeld();
+          });
         }
         return;
       }

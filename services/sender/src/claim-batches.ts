@@ -29,15 +29,18 @@ export interface ClaimBatchesOptions {
 /** What comes within this time goes to the gate together: one claim a statement is 5,800/s, fifty are 70,000/s. */
 const COLLECT_MS = 2;
 const MOST_OUT = 6;
+/** When the gate is slower than this its messages miss their slots; asking still earlier would only let a cancel come too late. */
+const MOST_LEAD_MS = 400;
 
 /** Collects over all lanes what asks for the gate, and asks in batches. */
 export class ClaimBatches {
   private collected: Claiming[] = [];
   private timer: NodeJS.Timeout | undefined;
   private out = 0;
+  private readonly asking = new Set<readonly Claiming[]>();
   private failedAt = Number.NEGATIVE_INFINITY;
   private failures = 0;
-  private tookMs = 5;
+  private tookMs = 12;
 
   constructor(private readonly options: ClaimBatchesOptions) {}
 
@@ -51,12 +54,17 @@ export class ClaimBatches {
 
   /** How long before its slot a message should ask. */
   get leadMs(): number {
-    return Math.min(80, COLLECT_MS + 2 + 2 * this.tookMs);
+    return Math.min(MOST_LEAD_MS, COLLECT_MS + 2 + 2 * this.tookMs);
   }
 
   /** Monotonic; in the past unless the gate failed lately. */
   get resumesAt(): number {
     return this.failures === 0 ? Number.NEGATIVE_INFINITY : this.failedAt + Math.min(1_000, 50 * 2 ** this.failures);
+  }
+
+  isAsking(occurrenceId: Buffer): boolean {
+    const asks = ({ message }: Claiming) => message.item.occurrenceId.equals(occurrenceId);
+    return this.collected.some(asks) || [...this.asking].some((batch) => batch.some(asks));
   }
 
   add(claiming: Claiming): void {
@@ -86,40 +94,45 @@ export class ClaimBatches {
   }
 
   private async ask(batch: readonly Claiming[]): Promise<void> {
-    const { gate, clock, instance, deadlineMs, onVerdict, onUnanswered } = this.options;
+    const { gate, clock, instance, deadlineMs, onVerdict } = this.options;
     const began = clock.monotonicMs();
+    let verdicts: Verdict[];
     this.out++;
+    this.asking.add(batch);
     try {
-      const verdicts = await gate.decide(
-        batch.map((claiming) => this.itemOf(claiming)),
-        { instance, deadlineMs },
-      );
-      this.failures = 0;
-      const took = clock.monotonicMs() - began;
-      this.tookMs += (took - this.tookMs) / (took > this.tookMs ? 4 : 16);
-      senderMetrics.gateSeconds.record(took / 1_000);
-      senderMetrics.gateBatch.record(batch.length);
-      batch.forEach((claiming, index) => onVerdict(claiming, verdicts[index]!, began + deadlineMs));
+      const items = batch.map((claiming) => this.itemOf(claiming));
+      verdicts = await gate.decide(items, { instance, deadlineMs });
     } catch (error) {
-      if (isRetriable(error)) {
-        this.failures++;
-        this.failedAt = clock.monotonicMs();
-        if (this.failures === 1 || this.failures % 20 === 0) {
-          this.options.log.warn('the gate does not answer; its messages wait in their lanes and ask again', {
-            count: batch.length,
-            error,
-          });
-        }
-        onUnanswered(batch);
-      } else if (batch.length > 1) {
-        // One message that the gate can't take must not stop the others.
-        for (const claiming of batch) await this.ask([claiming]);
-      } else {
-        await this.park(batch[0]!, error);
-      }
+      return await this.unanswered(batch, error);
     } finally {
       this.out--;
+      this.asking.delete(batch);
       if (this.collected.length > 0) this.timer ??= setTimeout(() => this.flush(), COLLECT_MS);
+    }
+    this.failures = 0;
+    const took = clock.monotonicMs() - began;
+    this.tookMs += (took - this.tookMs) / (took > this.tookMs ? 4 : 16);
+    senderMetrics.gateSeconds.record(took / 1_000);
+    senderMetrics.gateBatch.record(batch.length);
+    batch.forEach((claiming, index) => onVerdict(claiming, verdicts[index]!, began + deadlineMs));
+  }
+
+  private async unanswered(batch: readonly Claiming[], error: unknown): Promise<void> {
+    if (isRetriable(error)) {
+      this.failures++;
+      this.failedAt = this.options.clock.monotonicMs();
+      if (this.failures === 1 || this.failures % 20 === 0) {
+        this.options.log.warn('the gate does not answer; its messages wait in their lanes and ask again', {
+          count: batch.length,
+          error,
+        });
+      }
+      this.options.onUnanswered(batch);
+    } else if (batch.length > 1) {
+      // One message that the gate can't take must not stop the others.
+      for (const claiming of batch) await this.ask([claiming]);
+    } else {
+      await this.park(batch[0]!, error);
     }
   }
 

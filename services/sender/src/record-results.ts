@@ -21,6 +21,7 @@ export class ResultRecorder {
   private timer: NodeJS.Timeout | undefined;
   private out = 0;
   private outItems = 0;
+  private readonly recording = new Set<AttemptResult[]>();
   private failures = 0;
 
   constructor(private readonly options: ResultRecorderOptions) {}
@@ -32,6 +33,12 @@ export class ResultRecorder {
   /** False while results pile up: then nothing new may be claimed. */
   get accepting(): boolean {
     return this.failures === 0 && this.unrecorded < MOST_UNRECORDED;
+  }
+
+  isUnrecorded(occurrenceId: Buffer): boolean {
+    return [this.collected, ...this.recording].some((results) =>
+      results.some((result) => result.occurrenceId.equals(occurrenceId)),
+    );
   }
 
   add(result: AttemptResult): void {
@@ -63,6 +70,7 @@ export class ResultRecorder {
     const began = clock.monotonicMs();
     this.out++;
     this.outItems += batch.length;
+    this.recording.add(batch);
     try {
       await gate.recordResults(batch, { evidenceWindowMs, resendAfterMs });
       this.failures = 0;
@@ -83,6 +91,7 @@ export class ResultRecorder {
         });
       }
     } finally {
+      this.recording.delete(batch);
       this.out--;
       this.outItems -= batch.length;
     }

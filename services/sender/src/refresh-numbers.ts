@@ -60,7 +60,11 @@ export class RefreshNumbers {
     if (holds) this.held.set(lane.numberId, state);
     if (lane.block === 'not_owned') return;
     const before = lane.block;
+    // What this process found out itself is a hold as well, though it was not stored yet when the gate was read.
+    if (lane.hold !== null && !lane.hold.stored) return;
     lane.block = holds || unusable ? 'held' : null;
+    lane.hold = holds ? { reason: state.holdReason!, until: state.holdUntil, stored: true } : null;
+    if (unusable && !holds) lane.hold = { reason: 'account', until: null, stored: true };
     if (before !== null && lane.block === null) this.options.onUnblocked();
   }
 

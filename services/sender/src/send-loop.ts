@@ -30,10 +30,14 @@ export interface SendLoopOptions {
   deadlineMs: number;
   /** The gate has answered: a message is no longer Kafka's or the waiting table's. */
   onAnswered(message: LaneMessage): void;
+  /** A message that was asked for twice, since the first answer was lost, and has a claim: maybe ours. */
+  onLostAnswer(message: LaneMessage): void;
 }
 
 const IDLE_MS = 1_000;
 const WARM_EVERY_MS = 500;
+/** While nothing may be claimed because results can't be recorded. */
+const AGAIN_MS = 50;
 const TYPICAL_CALL_MS = 100;
 
 /**
@@ -45,14 +49,17 @@ export class SendLoop {
   private woken = false;
   private stopped = false;
   private reserving = false;
+  private requests = new Map<NumberLane, SlotRequest>();
   private readonly inFlight = { test: 0, live: 0 };
   private readonly warmedAt = { test: Number.NEGATIVE_INFINITY, live: Number.NEGATIVE_INFINITY };
   private callMs = TYPICAL_CALL_MS;
 
   constructor(private readonly options: SendLoopOptions) {}
 
-  /** Something changed: look again in this turn of the event loop. */
-  wake(): void {
+  /** Something changed for this lane, or for all: look again in the next turn of the event loop. */
+  wake(lane?: NumberLane): void {
+    if (lane) lane.lookAt = Number.NEGATIVE_INFINITY;
+    else for (const each of this.options.lanes.active) each.lookAt = Number.NEGATIVE_INFINITY;
     if (this.woken || this.stopped) return;
     this.woken = true;
     setImmediate(() => {
@@ -64,7 +71,7 @@ export class SendLoop {
   enqueue(lane: NumberLane, message: LaneMessage): void {
     lane.queue.add(message);
     this.options.lanes.active.add(lane);
-    this.wake();
+    this.wake(lane);
   }
 
   stop(): void {
@@ -72,24 +79,18 @@ export class SendLoop {
     clearTimeout(this.timer);
   }
 
-  get stoppedClaiming(): boolean {
-    return this.stopped;
-  }
-
-  /** One look at every lane with work. Answers the monotonic time of the next one. */
+  /** One look at every lane that has to be looked at. Answers the monotonic time of the next one. */
   tickOnce(): number {
     const { clock, lanes, claims } = this.options;
     const now = clock.monotonicMs();
     let next = now + IDLE_MS;
-    const requests: Array<SlotRequest & { lane: NumberLane }> = [];
     for (const lane of lanes.active) {
-      if (!lane.active) {
-        lanes.active.delete(lane);
-        continue;
-      }
-      next = Math.min(next, this.work(lane, now, requests));
+      // Thousands of answers a second wake single lanes; to go through all the others each time would cost more than sending.
+      if (lane.lookAt <= now) lane.lookAt = this.work(lane, now);
+      if (lane.active) next = Math.min(next, lane.lookAt);
+      else lanes.active.delete(lane);
     }
-    if (requests.length > 0 && !this.reserving) void this.reserve(requests);
+    if (this.requests.size > 0 && !this.reserving) void this.reserve();
     return Math.max(next, claims.resumesAt > now ? claims.resumesAt : 0);
   }
 
@@ -100,14 +101,14 @@ export class SendLoop {
     this.timer = setTimeout(() => this.run(), Math.max(1, Math.floor(next - this.options.clock.monotonicMs())));
   }
 
-  private work(lane: NumberLane, now: number, requests: Array<SlotRequest & { lane: NumberLane }>): number {
-    const { lanes, numbers, claims, results, circuits } = this.options;
+  private work(lane: NumberLane, now: number): number {
+    const { numbers, claims, results, circuits } = this.options;
     const number = numbers.get(lane.numberId);
     if (lane.block === 'not_owned' || !number) return now + IDLE_MS;
     // The messages of a held number need no slots: the gate keeps them as waiting rows, and the lane is free again.
     if (lane.block === 'held') {
       this.release(lane, 'number_held');
-      if (results.accepting) this.claim(lane, lane.queue.size);
+      if (results.accepting && lane.hold?.stored) this.claim(lane, lane.queue.size);
       return now + IDLE_MS;
     }
     const circuit = circuits[number.mode];
@@ -119,32 +120,30 @@ export class SendLoop {
     this.releaseOverdue(lane, now);
     let next = now + IDLE_MS;
     while (lane.ready.size > 0 && this.inFlight[number.mode] < this.options.connections) {
-      const slot = lane.pace.take(now);
-      if (slot === null) break;
+      if (!lane.pace.begin(now)) break;
       this.inFlight[number.mode]++;
-      void this.options.sending.send(lane, number, lane.ready.shift()!, slot, this.options.adapter).finally(() => {
-        this.inFlight[number.mode]--;
+      void this.options.sending.send(lane, number, lane.ready.shift()!, this.options.adapter).finally(() => {
+        if (this.inFlight[number.mode]-- >= this.options.connections) this.wake();
       });
     }
-    if (lane.ready.size > 0) next = Math.min(next, lane.pace.nextAt(now));
+    if (lane.ready.size > 0) next = Math.min(next, Math.max(now + 1, lane.pace.nextAt(now)));
 
     if (results.accepting && claims.resumesAt <= now) {
       const due = lane.pace.slotsUntil(now, now + claims.leadMs);
       this.claim(lane, due - lane.claiming - lane.ready.size);
       if (lane.queue.size > 0) next = Math.min(next, lane.pace.slotBehind(lane.claiming + lane.ready.size) - claims.leadMs);
-    } else if (claims.resumesAt > now) next = Math.min(next, claims.resumesAt);
+    } else next = Math.min(next, Math.max(now + AGAIN_MS, claims.resumesAt));
 
     if (!lane.reserving) {
       const wanted = lane.pace.wanted(now, lane.demand);
-      if (wanted > 0) requests.push({ lane, number: lane.providerIdentity, wanted, stepMs: lane.pace.stepMs(now) });
+      if (wanted > 0) this.requests.set(lane, { number: lane.providerIdentity, wanted, stepMs: lane.pace.stepMs(now) });
       else if (lane.demand > lane.pace.held) next = Math.min(next, Math.max(now + 1, lane.pace.reserveAt));
     }
     if (lane.pace.spent > 0) {
       senderMetrics.slotsSpent.add(lane.pace.spent);
       lane.pace.spent = 0;
     }
-    this.warm(lane, number.mode, now);
-    if (!lane.active) lanes.active.delete(lane);
+    this.warm(number.mode, now);
     return next;
   }
 
@@ -161,6 +160,7 @@ export class SendLoop {
     lane.claiming--;
     senderMetrics.verdicts.add(1, { kind: verdict.kind, reason: reasonOf(verdict) });
     this.options.onAnswered(message);
+    if (verdict.kind === 'silent' && message.askedBefore) this.options.onLostAnswer(message);
     if (verdict.kind === 'claimed') {
       const claimed = { message, claim: verdict, deadlineAt };
       // The partition went while we asked: somebody else's pace rules now.
@@ -170,13 +170,14 @@ export class SendLoop {
         this.options.lanes.active.add(lane);
       }
     }
-    this.wake();
+    this.wake(lane);
   }
 
   onUnanswered(claiming: readonly Claiming[]): void {
     const lanes = new Map<NumberLane, LaneMessage[]>();
     for (const { lane, message, ownership } of claiming) {
       lane.claiming--;
+      message.askedBefore = true;
       if (lane.ownership !== ownership) continue;
       const back = lanes.get(lane);
       if (back) back.push(message);
@@ -189,14 +190,18 @@ export class SendLoop {
     this.wake();
   }
 
-  onSent(providerMs: number | null): void {
-    if (providerMs !== null) this.callMs += (providerMs - this.callMs) / 50;
-    this.wake();
+  /** A call is over: its connection is free, and its message may be back in the lane. */
+  onDone(lane: NumberLane, callMs: number | null): void {
+    if (callMs !== null) this.callMs += (callMs - this.callMs) / 50;
+    if (lane.ready.size > 0) {
+      this.options.lanes.active.add(lane);
+      this.wake(lane);
+    }
   }
 
   /** Claims that can't be sent now are known not sent; they become waiting rows, with no retry used up. */
   private release(lane: NumberLane, why: string): void {
-    for (const claimed of lane.ready.remove(() => true)) this.options.sending.notSent(claimed, why);
+    for (const claimed of lane.ready.remove(() => true)) this.options.sending.notSent(claimed, why, lane.hold);
   }
 
   /** So much of the deadline must be left for the answer that a slow provider does not make everything uncertain. */
@@ -206,32 +211,40 @@ export class SendLoop {
       this.options.sending.notSent(lane.ready.shift()!, 'waited_too_long');
   }
 
-  private async reserve(requests: ReadonlyArray<SlotRequest & { lane: NumberLane }>): Promise<void> {
+  /** One round trip for all lanes that want slots; what comes meanwhile is the next one. */
+  private async reserve(): Promise<void> {
     const { slots, clock, horizonMs } = this.options;
+    const requests = [...this.requests];
+    this.requests = new Map();
     this.reserving = true;
-    for (const { lane } of requests) lane.reserving = true;
+    for (const [lane] of requests) lane.reserving = true;
     try {
-      const answers = await slots.reserve(requests, horizonMs);
+      const answers = await slots.reserve(
+        requests.map(([, request]) => request),
+        horizonMs,
+      );
       const now = clock.monotonicMs();
-      requests.forEach(({ lane }, index) => {
+      requests.forEach(([lane], index) => {
         const { offsetMs, count, stepMs } = answers[index]!;
         lane.pace.granted(now, offsetMs, count, stepMs);
       });
     } catch {
       const now = clock.monotonicMs();
-      for (const { lane, wanted } of requests) {
+      for (const [lane, { wanted }] of requests) {
         const before = lane.pace.held;
         lane.pace.grantLocally(now, wanted);
         senderMetrics.localSlots.add(lane.pace.held - before);
       }
     } finally {
-      for (const { lane } of requests) lane.reserving = false;
       this.reserving = false;
-      this.wake();
+      for (const [lane] of requests) {
+        lane.reserving = false;
+        this.wake(lane);
+      }
     }
   }
 
-  private warm(lane: NumberLane, mode: 'test' | 'live', now: number): void {
+  private warm(mode: 'test' | 'live', now: number): void {
     if (now - this.warmedAt[mode] < WARM_EVERY_MS) return;
     this.warmedAt[mode] = now;
     let rate = 0;

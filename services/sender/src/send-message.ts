@@ -4,16 +4,16 @@ import type { Clock } from '#runtime/clock';
 import { scrub } from '#runtime/scrub';
 import { formatTraceparent, parseTraceparent, startChild } from '#runtime/trace-context';
 import type { ClaimedMessage, LaneMessage } from './lane/lane-message';
-import type { NumberLane } from './lane/number-lane';
+import type { LaneHold, NumberLane } from './lane/number-lane';
 import type { SendingNumber } from './numbers/number-directory';
 import { decideOutcome, type Decision, type Outcome } from './outcome/decide-outcome';
 import type { AttemptResult } from './postgres/gate-port';
-import { unansweredCodes } from './providers/answer';
+import { GIVEN_UP } from './providers/answer';
 import type { ProviderAdapter, SendOutcome } from './providers/provider';
 import { senderMetrics } from './sender-metrics';
 
-/** At the socket no slot may be older than this. */
-const SLOT_AGE_MS = 100;
+/** A call that got no connection by then is given up: its slot is gone, and the connection serves the next one. */
+const WRITE_WITHIN_MS = 250;
 
 export interface SendMessageOptions {
   clock: Clock;
@@ -21,30 +21,30 @@ export interface SendMessageOptions {
   random(): number;
   /** Monotonic milliseconds of the last heartbeat that the group took. */
   lastHeartbeatMs(): number;
+  deadlineMs: number;
   /** Session time-out less a second: within it nobody else can have the partition. */
   heartbeatFreshMs: number;
   record(result: AttemptResult): void;
-  /** What follows for others than this message, and whether the host was reached. */
-  onDecision(sent: {
-    lane: NumberLane;
-    number: SendingNumber;
-    message: LaneMessage;
-    decision: Decision;
-    reached: boolean | null;
-  }): void;
+  /** What follows for others than this message. */
+  onDecision(sent: { lane: NumberLane; number: SendingNumber; message: LaneMessage; decision: Decision }): void;
   repetitionOf(numberId: string): number;
-  onDone(lane: NumberLane): void;
+  onDone(lane: NumberLane, callMs: number | null): void;
 }
 
 /** From a claim and its slot to a recorded result: the only place that calls providers. */
 export class SendMessage {
   private draining = false;
-  private out = 0;
+  private readonly out = new Set<ClaimedMessage>();
 
   constructor(private readonly options: SendMessageOptions) {}
 
   get inFlight(): number {
-    return this.out;
+    return this.out.size;
+  }
+
+  isInFlight(occurrenceId: Buffer): boolean {
+    for (const { message } of this.out) if (message.item.occurrenceId.equals(occurrenceId)) return true;
+    return false;
   }
 
   drain(): void {
@@ -52,39 +52,48 @@ export class SendMessage {
   }
 
   /** The claim's message is not sent, for a reason of ours: known not sent, without using up a retry. */
-  notSent({ message, claim }: ClaimedMessage, why: string): void {
+  notSent({ message, claim }: ClaimedMessage, why: string, hold: LaneHold | null = null): void {
     const now = this.options.clock.nowMs();
     senderMetrics.notPermitted.add(1, { why });
-    this.options.record({
-      ...this.base(message, claim.attempt, null, now, null),
-      outcome: 'not_sent',
-      text: why,
-      nextAttemptAt: now,
-    });
+    const base = this.base(message, claim.attempt, null, now, null);
+    if (hold === null) this.options.record({ ...base, outcome: 'not_sent', text: why, nextAttemptAt: now });
+    else {
+      const nextAttemptAt = hold.until ?? now;
+      this.options.record({
+        ...base,
+        outcome: 'retry',
+        code: 'not_sent',
+        text: why,
+        nextAttemptAt,
+        usesRetry: false,
+        waitReason: hold.reason,
+      });
+    }
   }
 
-  /** The slot was taken from the lane's pace. Resolves when the result is handed over for recording; never rejects. */
-  async send(
-    lane: NumberLane,
-    number: SendingNumber,
-    claimed: ClaimedMessage,
-    slot: number,
-    adapter: ProviderAdapter,
-  ): Promise<void> {
+  /** A call that the lane's pace has let set out. Resolves when the result is handed over for recording; never rejects. */
+  async send(lane: NumberLane, number: SendingNumber, claimed: ClaimedMessage, adapter: ProviderAdapter): Promise<void> {
     const { clock } = this.options;
     const { message, claim, deadlineAt } = claimed;
     const { accessToken } = number;
-    const token = attemptToken(this.options.tokenKey, message.item.occurrenceId, claim.attempt);
-    const built = adapter.build(message.found.content.content, message.found.recipient, token);
-    if (!built.ok || accessToken === null) {
+    if (accessToken === null) {
       lane.pace.giveUp();
-      if (accessToken === null) this.notSent(claimed, 'no_credentials');
-      else this.missingParameters(claimed, built.ok ? [] : built.missing);
+      this.notSent(claimed, 'no_credentials');
       return;
+    }
+    if (claimed.body === undefined) {
+      const token = attemptToken(this.options.tokenKey, message.item.occurrenceId, claim.attempt);
+      const built = adapter.build(message.found.content.content, message.found.recipient, token);
+      if (!built.ok) {
+        lane.pace.giveUp();
+        this.missingParameters(claimed, built.missing);
+        return;
+      }
+      claimed.body = built.body;
     }
 
     lane.inFlight++;
-    this.out++;
+    this.out.add(claimed);
     let asked = false;
     let calledAt: number | null = null;
     const { ownership } = lane;
@@ -97,30 +106,47 @@ export class SendMessage {
       asked = true;
       const now = clock.monotonicMs();
       if (now >= deadlineAt) return refuse('claim_deadline');
-      if (now - slot > SLOT_AGE_MS) return refuse('slot_too_old');
       if (now - this.options.lastHeartbeatMs() > this.options.heartbeatFreshMs) return refuse('heartbeat_too_old');
       if (lane.ownership !== ownership || lane.block === 'not_owned' || this.draining) return refuse('not_ours');
-      if (!lane.pace.write(now)) return this.overtaken();
+      if (!lane.pace.write(now)) return this.noSlot();
       calledAt = clock.nowMs();
       return true;
     };
     const span = this.startSpan(message, claim.attempt);
     const outcome = await adapter.send({
       number: { numberId: number.numberId, mode: number.mode, providerNumberId: number.providerNumberId, accessToken },
-      body: built.body,
+      body: claimed.body,
       deadlineAt,
-      writeBy: slot + SLOT_AGE_MS,
+      writeBy: clock.monotonicMs() + WRITE_WITHIN_MS,
       mayWrite,
     });
     if (!asked) lane.pace.giveUp();
     lane.inFlight--;
-    this.out--;
-    this.finish(lane, number, claimed, outcome, calledAt, span);
-    this.options.onDone(lane);
+    this.out.delete(claimed);
+    if (this.mayTryAgain(lane, ownership, claimed, outcome)) {
+      span?.end();
+      lane.ready.unshiftAll([claimed]);
+    } else this.finish(lane, number, claimed, outcome, calledAt, span);
+    this.options.onDone(lane, outcome.writtenAt === null ? null : outcome.answeredAt - outcome.writtenAt);
   }
 
-  private overtaken(): false {
-    senderMetrics.notPermitted.add(1, { why: 'pace' });
+  /**
+   * A slot was missed by a busy moment of ours, and nothing was written: the claim stands and meets the next slot. Recording it as
+   * not sent would cost three round trips and another attempt for the same effect.
+   */
+  private mayTryAgain(
+    lane: NumberLane,
+    ownership: number,
+    { deadlineAt }: ClaimedMessage,
+    { answer, writtenAt }: SendOutcome,
+  ): boolean {
+    if (writtenAt !== null || answer.class !== 'not_sent' || !GIVEN_UP.has(answer.providerCode ?? '')) return false;
+    const left = deadlineAt - this.options.clock.monotonicMs();
+    return left > this.options.deadlineMs / 2 && lane.ownership === ownership && lane.block === null && !this.draining;
+  }
+
+  private noSlot(): false {
+    senderMetrics.notPermitted.add(1, { why: 'no_slot' });
     return false;
   }
 
@@ -140,7 +166,7 @@ export class SendMessage {
       senderMetrics.lagSeconds.record(Math.max(0, calledAt - message.item.dueAt) / 1_000);
 
     // Our own checks say nothing about the host, and such a message may go at once.
-    const ours = answer.class === 'not_sent' && unansweredCodes.ours.has(answer.providerCode ?? '');
+    const ours = answer.class === 'not_sent' && GIVEN_UP.has(answer.providerCode ?? '');
     const decision = decideOutcome(answer, {
       attempt: ours ? 1 : claim.attempt,
       retriesUsed: claim.retriesUsed,
@@ -156,8 +182,7 @@ export class SendMessage {
       span.setAttribute('punctual.class', answer.class);
       span.end();
     }
-    const reached = writtenAt !== null ? true : ours ? null : false;
-    this.options.onDecision({ lane, number, message, decision, reached });
+    this.options.onDecision({ lane, number, message, decision });
   }
 
   private missingParameters({ message, claim }: ClaimedMessage, missing: readonly string[]): void {

@@ -11,6 +11,7 @@ import type { ProbeHeldNumbers } from './probe-held-numbers';
 import type { ProviderAdapter } from './providers/provider';
 import type { ResultRecorder } from './record-results';
 import type { SendSlots } from './redis/send-slots';
+import type { RecoverClaims } from './recover-claims';
 import type { RefreshNumbers } from './refresh-numbers';
 import { repeat } from './repeat';
 import type { ReportCredit } from './report-credit';
@@ -43,6 +44,7 @@ export interface SenderParts {
   waking: WakeWaiting;
   sweeping: SweepClaims;
   probing: ProbeHeldNumbers;
+  recovering: RecoverClaims;
   healthProbeMs: number;
   /** Tests with short deadlines sweep more often. */
   sweepEveryMs: number;
@@ -51,6 +53,7 @@ export interface SenderParts {
 const CREDIT_EVERY_MS = 200;
 const NUMBERS_EVERY_MS = 1_000;
 const WAKE_EVERY_MS = 250;
+const RECOVER_EVERY_MS = 500;
 const SWEEP_WAITING_EVERY_MS = 2_000;
 const PARTITIONS_EVERY_MS = 6 * 3_600_000;
 
@@ -69,7 +72,10 @@ export class Sender {
 
   async start(): Promise<void> {
     const { parts } = this;
-    parts.slots.onRestart(() => parts.lanes.dropSlots());
+    parts.slots.onRestart(() => {
+      parts.lanes.dropSlots();
+      parts.loop.wake();
+    });
     this.endObservation = observeLanes(() => ({
       ...this.figures(),
       redisAvailable: parts.slots.available,
@@ -83,6 +89,7 @@ export class Sender {
     this.repeat('reading numbers', NUMBERS_EVERY_MS, () => parts.refresh.refreshOnce());
     this.repeat('waking messages', WAKE_EVERY_MS, () => parts.waking.wakeOnce());
     this.repeat('reporting credit', CREDIT_EVERY_MS, () => parts.credit.reportOnce());
+    this.repeat('recovering claims', RECOVER_EVERY_MS, () => parts.recovering.recoverOnce());
     this.repeat('probing held numbers', parts.healthProbeMs, () => parts.probing.probeOnce());
     await parts.consumer.run([parts.executionsTopic], {
       onRecords: (batch) => parts.records.onRecords(batch),

@@ -205,8 +205,9 @@ export function recordResult(
       }
       break;
   }
-  const waiting = waitingFor(next, gate, now);
-  return { applied: true, message: settleByEvidence({ ...message, claim: next, waiting }) };
+  const moved = { ...message, claim: next, waiting: waitingFor(next, gate, now) };
+  // A `failed` receipt may have come while the outcome was still open.
+  return { applied: true, message: state === 'uncertain' ? settleByEvidence(moved) : moved };
 }
 
 function stateAfter(claim: ClaimFacts, { outcome }: ResultFacts): ClaimState | null {

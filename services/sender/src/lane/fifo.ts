@@ -32,6 +32,11 @@ export class Fifo<T> {
     this.head = 0;
   }
 
+  some(matches: (item: T) => boolean): boolean {
+    for (let i = this.head; i < this.items.length; i++) if (matches(this.items[i]!)) return true;
+    return false;
+  }
+
   /** Takes out what matches and answers it. */
   remove(matches: (item: T) => boolean): T[] {
     const removed: T[] = [];

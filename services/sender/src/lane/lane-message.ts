@@ -14,6 +14,8 @@ export interface LaneMessage {
   /** Wall clock, when this process got it. */
   receivedAt: number;
   found: Found;
+  /** The gate was asked before and its answer was lost: what it calls a duplicate now may be our own claim. */
+  askedBefore?: boolean;
 }
 
 export interface ClaimedMessage {
@@ -21,4 +23,6 @@ export interface ClaimedMessage {
   claim: Claimed;
   /** Monotonic, counted from before the gate was called: after it nothing may be written. */
   deadlineAt: number;
+  /** The request, once it was built: a message that missed its slot need not be built again. */
+  body?: string;
 }

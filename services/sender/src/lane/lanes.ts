@@ -102,6 +102,14 @@ export class Lanes {
     return lane;
   }
 
+  /** Whether a claim waits for its slot here. */
+  hasClaimed(occurrenceId: Buffer): boolean {
+    for (const lane of this.byNumber.values()) {
+      if (lane.ready.some(({ message }) => message.item.occurrenceId.equals(occurrenceId))) return true;
+    }
+    return false;
+  }
+
   owned(): NumberLane[] {
     return [...this.byNumber.values()].filter((lane) => lane.block !== 'not_owned');
   }

@@ -6,6 +6,13 @@ import { PriorityQueue } from './priority-queue';
 /** Why the lane of a number sends nothing now. */
 export type LaneBlock = 'held' | 'circuit' | 'no_credentials' | 'not_owned' | 'removed';
 
+export interface LaneHold {
+  reason: 'account' | 'circuit' | 'template';
+  until: number | null;
+  /** Whether the gate knows of it: before, it would let messages through that can't be sent. */
+  stored: boolean;
+}
+
 /** Everything this process has of one number: what waits, what is at the gate, what is claimed, what is with the provider. */
 export class NumberLane {
   readonly queue = new PriorityQueue<LaneMessage>();
@@ -16,8 +23,12 @@ export class NumberLane {
   claiming = 0;
   inFlight = 0;
   reserving = false;
+  /** Monotonic: when the send loop has to look at it again. */
+  lookAt = Number.NEGATIVE_INFINITY;
   /** A lane starts without an owner; the directory says whose it is. */
   block: LaneBlock | null = 'not_owned';
+  /** Of `held`: why, and until when (wall clock; null: until somebody ends it). */
+  hold: LaneHold | null = null;
   /** Rises when the partition is taken away: what was begun before belongs to nobody any more. */
   ownership = 0;
 

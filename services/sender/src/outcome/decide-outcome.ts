@@ -45,8 +45,6 @@ const TEMPLATE_HOLD_MS = 10 * 60_000;
 const JITTER = 0.2;
 /** Held messages come back a little after the hold ends; the hold of the gate keeps them if it was prolonged meanwhile. */
 const AFTER_HOLD_MS = 1_000;
-/** For a hold without an end the waiting row looks again this often; ending the hold wakes it at once. */
-const UNTIMED_HOLD_LOOK_MS = 60_000;
 
 /** From an answer to what is recorded and what is held: the whole policy, without a clock, a random source or a database. */
 export function decideOutcome(answer: ProviderAnswer, context: OutcomeContext): Decision {
@@ -115,7 +113,8 @@ function held(
   { now, random }: OutcomeContext,
   hold: { reason: 'account' | 'circuit'; scope: 'number' | 'waba' | 'app'; until: number | null },
 ): Decision {
-  const nextAttemptAt = (hold.until ?? now + UNTIMED_HOLD_LOOK_MS) + AFTER_HOLD_MS * random;
+  // Without an end it may go as soon as the hold is ended: until then the hold itself keeps it.
+  const nextAttemptAt = hold.until === null ? now : hold.until + AFTER_HOLD_MS * random;
   return {
     outcome: later(told, nextAttemptAt, hold.reason),
     effects: [{ kind: 'hold_number', ...hold, detail: detailOf(answer) }],

@@ -8,8 +8,8 @@ import { LearnedRate } from './learned-rate';
  */
 export const SLOT_STRETCH = 1.012;
 export const GUARD_WINDOW_MS = 1_010;
-/** A slot older than this is given up before the call is begun; at the socket the limit is 100 ms. */
-const SLOT_KEEPS_MS = 60;
+/** At the socket no slot may be older than this. */
+export const SLOT_AGE_MS = 100;
 const LOCAL_SHARE = 0.5;
 
 /** When one number may send: reserved slots, the guard, and moments before which nothing may happen. Times are monotonic milliseconds. */
@@ -21,7 +21,7 @@ export class NumberPace {
   private notBefore = Number.NEGATIVE_INFINITY;
   private askAgainAt = Number.NEGATIVE_INFINITY;
   private lastSlot = Number.NEGATIVE_INFINITY;
-  /** Taken, and neither written nor given up yet: a call may wait for a connection. */
+  /** Calls that are on their way to the socket; each takes the oldest good slot when it gets there. */
   private begun = 0;
   /** Slots that passed unused since the last reading: pace that was paid for and not had. */
   spent = 0;
@@ -63,11 +63,11 @@ export class NumberPace {
     return (1_000 * SLOT_STRETCH) / this.rate.at(now);
   }
 
-  /** How many slots to reserve now for `demand` messages; 0 when enough are at hand or it was just answered that none are free. */
+  /** How many slots to reserve now for `demand` messages that wait; 0 when enough are at hand or none can be free yet. */
   wanted(now: number, demand: number): number {
     if (now < this.askAgainAt || now + this.horizonMs < this.notBefore) return 0;
     this.dropStale(now);
-    const missing = demand - this.held;
+    const missing = demand + this.begun - this.held;
     // Asked for anew when half of the horizon is used up, so that a slow answer never leaves a gap.
     if (missing <= 0 || (this.held > 0 && this.lastSlot > now + this.horizonMs / 2)) return 0;
     return Math.min(missing, Math.max(1, Math.ceil(this.horizonMs / this.stepMs(now))));
@@ -92,17 +92,17 @@ export class NumberPace {
     else this.granted(now, first - now, fit, step);
   }
 
-  /** Slots that come up to `until`: so many messages should have passed the gate by then. */
+  /** Slots up to `until` that no call is on its way for: so many messages should have passed the gate by then. */
   slotsUntil(now: number, until: number): number {
     this.dropStale(now);
     let count = 0;
     for (let i = this.head; i < this.slots.length && this.slots[i]! <= until; i++) count++;
-    return count;
+    return Math.max(0, count - this.begun);
   }
 
   /** The slot that the message behind `before` others would get; infinity when it is not reserved yet. */
   slotBehind(before: number): number {
-    return this.slots[this.head + before] ?? Number.POSITIVE_INFINITY;
+    return this.slots[this.head + this.begun + before] ?? Number.POSITIVE_INFINITY;
   }
 
   /** When more slots should be asked for, if there is demand for them. */
@@ -110,43 +110,48 @@ export class NumberPace {
     return this.held === 0 ? this.askAgainAt : Math.max(this.askAgainAt, this.lastSlot - this.horizonMs / 2);
   }
 
-  /** When the next message may be written; infinity without a slot. */
+  /** When the next call may be begun; infinity without a slot for it. */
   nextAt(now: number): number {
     this.dropStale(now);
-    const slot = this.slots[this.head];
+    const slot = this.slots[this.head + this.begun];
     return slot === undefined ? Number.POSITIVE_INFINITY : Math.max(slot, this.guard.readyAt(this.begun), this.notBefore);
   }
 
-  /** Takes the next slot if it is time, and answers when it was for. */
-  take(now: number): number | null {
-    if (this.nextAt(now) > now) return null;
-    const slot = this.slots[this.head++]!;
+  /** A call sets out for the socket if there is a slot for it now. What follows is `write` or `giveUp`. */
+  begin(now: number): boolean {
+    if (this.nextAt(now) > now) return false;
     this.begun++;
+    return true;
+  }
+
+  /**
+   * In the tick that writes the socket: true, and a slot is used and the send counts from now; false, and it must not be written.
+   * The slot is taken here and not when the call set out: a turn of the event loop lies between the two, and what is too old by
+   * then may have been followed by one that is not.
+   */
+  write(now: number): boolean {
+    this.begun--;
+    this.dropStale(now);
+    const slot = this.slots[this.head];
+    if (slot === undefined || slot > now || now < this.guard.readyAt() || now < this.notBefore) return false;
+    this.head++;
     if (this.head > 64 && this.head * 2 > this.slots.length) {
       this.slots = this.slots.slice(this.head);
       this.head = 0;
     }
-    return slot;
-  }
-
-  /** In the tick that writes the socket: true, and the send counts from now, or false, and it must not be written. */
-  write(now: number): boolean {
-    this.begun--;
-    if (now < this.guard.readyAt() || now < this.notBefore) return false;
     this.guard.sent(now);
     return true;
   }
 
-  /** What was taken is not written after all. */
+  /** The call is not written after all. */
   giveUp(): void {
     this.begun--;
   }
 
   private dropStale(now: number): void {
     // What the guard or a wait keeps back for too long is given up as well: the slot after it is as good.
-    const ready = this.guard.readyAt(this.begun);
-    const from = Math.max(now, this.notBefore, ready === Number.POSITIVE_INFINITY ? now : ready);
-    while (this.head < this.slots.length && this.slots[this.head]! + SLOT_KEEPS_MS < from) {
+    const from = Math.max(now, this.notBefore, this.guard.readyAt());
+    while (this.head < this.slots.length && this.slots[this.head]! + SLOT_AGE_MS < from) {
       this.head++;
       this.spent++;
     }

@@ -55,7 +55,7 @@ function simulate({ rate, seconds, seed, stallMs, redisMs, connectMs }: World): 
       writing.shift();
       if (pace.write(now)) writes.push(now);
     }
-    while (pace.take(now) !== null) writing.push(Math.max(writing.at(-1) ?? 0, now + random() * connectMs));
+    while (pace.begin(now)) writing.push(Math.max(writing.at(-1) ?? 0, now + random() * connectMs));
   }
   return writes;
 }
@@ -104,10 +104,12 @@ describe('the pace of a number', () => {
     const pace = new NumberPace(10, 500);
     pace.granted(0, 0, 5, 101.2);
     pace.waitUntil(300);
-    expect(pace.take(250)).toBeNull();
-    expect(pace.nextAt(250)).toBeCloseTo(303.6);
-    expect(pace.spent).toBe(3);
-    expect(pace.take(304)).toBeCloseTo(303.6);
+    expect(pace.begin(250)).toBe(false);
+    expect(pace.nextAt(250)).toBe(300);
+    // The slots at 0 and 101 are more than 100 ms old when the wait is over, the one at 202 is not.
+    expect(pace.spent).toBe(2);
+    expect(pace.begin(299)).toBe(false);
+    expect(pace.begin(300)).toBe(true);
   });
 
   it('asks for no more slots than there are messages, and again when half of the horizon is used', () => {
@@ -134,20 +136,32 @@ describe('the pace of a number', () => {
     for (let now = 0; now < 10_000; now++) {
       const wanted = pace.wanted(now, 100);
       if (wanted > 0) pace.grantLocally(now, wanted);
-      while (pace.take(now) !== null) if (pace.write(now)) sent.push(now);
+      while (pace.begin(now)) if (pace.write(now)) sent.push(now);
     }
     expect(sent.length / 10).toBeGreaterThan(38);
     expect(sent.length / 10).toBeLessThanOrEqual(40);
   });
 
-  it('passes a slot on that was taken for a message that is not written', () => {
+  it('passes a slot on that a message set out for and did not use', () => {
     const pace = new NumberPace(1, 500);
     pace.granted(0, 0, 1, 1_000);
-    expect(pace.take(0)).toBe(0);
+    expect(pace.begin(0)).toBe(true);
+    expect(pace.begin(1)).toBe(false);
     pace.giveUp();
-    pace.granted(0, 5, 1, 1_000);
-    expect(pace.take(5)).toBe(5);
+    expect(pace.begin(5)).toBe(true);
     expect(pace.write(5)).toBe(true);
+    expect(pace.begin(6)).toBe(false);
+  });
+
+  it('writes nothing for a slot that is more than 100 ms old, and takes one that came meanwhile', () => {
+    const pace = new NumberPace(10, 500);
+    pace.granted(0, 0, 1, 101.2);
+    expect(pace.begin(0)).toBe(true);
+    expect(pace.write(101)).toBe(false);
+    pace.granted(200, 0, 2, 101.2);
+    expect(pace.begin(200)).toBe(true);
+    expect(pace.write(302)).toBe(true);
+    expect(pace.held).toBe(0);
   });
 });
 

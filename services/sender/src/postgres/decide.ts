@@ -9,6 +9,7 @@ const PARK_ITEMS = sqlFile(__dirname, 'park-items.sql');
 interface DecisionRow {
   /** Numbers of the items, from 1, that got a first claim. */
   claimed: number[];
+  duplicates: number[];
   deadline_at: number;
   policies: Record<string, SendPolicy> | null;
   others: OtherDecision[];
@@ -50,7 +51,7 @@ async function decideBatch(
     deadlineMs,
     mayClaim,
   ]);
-  const { claimed, deadline_at: deadlineAt, policies, others } = row!;
+  const { claimed, duplicates, deadline_at: deadlineAt, policies, others } = row!;
   const verdicts = new Array<Verdict | null>(items.length).fill(null);
   for (const ord of claimed) {
     const item = items[ord - 1]!;
@@ -64,6 +65,7 @@ async function decideBatch(
       ...policies![item.scheduleId]!,
     };
   }
+  for (const ord of duplicates) verdicts[ord - 1] = { kind: 'silent', why: 'duplicate' };
   const toPark: DueItem[] = [];
   for (const { ord, ...other } of others) {
     const item = items[ord - 1]!;

@@ -219,7 +219,7 @@ export interface GatePort {
 
   addSuppressions(entries: readonly SuppressionEntry[]): Promise<void>;
 
-  /** Creates the partitions of the coming days; call at start and once a day. */
+  /** Creates the partitions of this week and, a day or more before it begins, the next; call at start and once a day. */
   ensureClaimPartitions(daysAhead?: number): Promise<void>;
 }
 

@@ -74,7 +74,7 @@ export class PostgresGate extends Holds implements GatePort {
     await this.database.rows(PARK_RECORD, [key ?? Buffer.alloc(0), value, reason]);
   }
 
-  async ensureClaimPartitions(daysAhead = 3): Promise<void> {
+  async ensureClaimPartitions(daysAhead = 8): Promise<void> {
     await this.database.rows(ENSURE_CLAIM_PARTITIONS, [daysAhead]);
   }
 }

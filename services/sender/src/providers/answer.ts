@@ -75,5 +75,5 @@ export interface NotAccepted {
 
 export type ProviderAnswer = Accepted | NotAccepted;
 
-/** Codes of calls that ended without an answer by our own decision, before anything was written: not the host's fault. */
-export const unansweredCodes = { ours: new Set(['NOT_PERMITTED', 'ALREADY_GIVEN_UP']) as ReadonlySet<string> };
+/** Codes of calls that ended by our own decision before anything was written: not the provider's fault, and free to go again at once. */
+export const GIVEN_UP: ReadonlySet<string> = new Set(['NOT_PERMITTED', 'NOT_WRITTEN_IN_TIME', 'ALREADY_GIVEN_UP']);

@@ -77,7 +77,6 @@ class RedisSendSlots implements SendSlots {
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
       connectTimeout: 1_000,
-      commandTimeout: options.answerTimeoutMs ?? 250,
       retryStrategy: (attempt) => Math.min(50 * attempt, 500),
       connectionName: 'punctual-sender',
     });
@@ -113,7 +112,7 @@ class RedisSendSlots implements SendSlots {
     });
     let replies;
     try {
-      replies = await pipeline.exec();
+      replies = await this.inTime(pipeline.exec());
     } catch (error) {
       this.lose();
       throw new SlotsUnavailableError(error);
@@ -138,6 +137,18 @@ class RedisSendSlots implements SendSlots {
     await this.adopting;
   }
 
+  /**
+   * Rejects when no answer comes in time. After a jam of our own event loop timers run before sockets are read, so an answer that
+   * has long arrived would count as late: hence the extra turn.
+   */
+  private inTime<T>(answer: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const late = () => setImmediate(() => setImmediate(() => reject(new Error('no answer in time'))));
+      const timer = setTimeout(late, this.options.answerTimeoutMs ?? 250);
+      answer.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  }
+
   private lose(): void {
     this.runId = null;
   }
@@ -153,11 +164,11 @@ class RedisSendSlots implements SendSlots {
 
   private async adoptRun(): Promise<void> {
     try {
-      const runId = /^run_id:(\w+)/m.exec(await this.redis.info('server'))?.[1];
+      const runId = /^run_id:(\w+)/m.exec(await this.inTime(this.redis.info('server')))?.[1];
       if (runId === undefined) throw new Error('INFO names no run_id');
-      await this.redis.script('LOAD', RESERVE);
+      await this.inTime(this.redis.script('LOAD', RESERVE));
       const pauseUs = (this.options.restartPauseMs ?? 2_000) * 1_000;
-      const isNew = (await this.redis.eval(ADOPT, 1, this.epochKey, runId, pauseUs)) === 1;
+      const isNew = (await this.inTime(this.redis.eval(ADOPT, 1, this.epochKey, runId, pauseUs))) === 1;
       const changed = isNew || runId !== this.lastRunId;
       this.lastRunId = this.runId = runId;
       if (isNew) this.log.info('a new run of Redis: numbers start again in two seconds');

@@ -25,12 +25,11 @@ import {
   type TestDatabase,
   type TestTopics,
 } from '../../../../test-support/isolation';
-import { senderConfig, type SenderConfig } from '../config';
+import { senderConfig } from '../config';
 import { LOG_FIELDS } from '../log-fields';
 import { senderProcess, type SenderProcess } from '../sender-process';
 
 const EXECUTIONS_PARTITIONS = 12;
-const DELIVERIES_PARTITIONS = 6;
 const ID_KEY = randomBytes(32);
 const CREDENTIALS_KEY = randomBytes(32);
 const TOKEN_KEY = randomBytes(32);
@@ -74,6 +73,8 @@ export interface TestRun {
   occurrenceIds: Buffer[];
 }
 
+type SimulatorConfiguration = NonNullable<Parameters<typeof startSimulator>[0]>['configuration'];
+
 export const TEXT: MessageContent = { text: 'Hello {{name}}' };
 
 /** Real servers, the simulator, and as many senders as a test starts: with the api's and the scheduler's side of them. */
@@ -94,14 +95,12 @@ export class SenderUnderTest {
     readonly simulator: RunningSimulator,
   ) {}
 
-  static async open(
-    configuration: NonNullable<Parameters<typeof startSimulator>[0]>['configuration'] = {},
-  ): Promise<SenderUnderTest> {
+  static async open(configuration: SimulatorConfiguration = {}, external?: RunningSimulator): Promise<SenderUnderTest> {
     const prefix = uniquePrefix();
     const [database, topics, simulator] = await Promise.all([
       createTestDatabase(),
       createTopics(prefix),
-      startSimulator({ configuration: { latency: { kind: 'fixed', ms: 5 }, ...configuration } }),
+      external ?? startSimulator({ configuration: { latency: { kind: 'fixed', ms: 5 }, ...configuration } }),
     ]);
     const admin = await openDatabase({ url: database.adminUrl, name: 'test' });
     const under = new SenderUnderTest(prefix, database, admin, topics, simulator);
@@ -116,8 +115,9 @@ export class SenderUnderTest {
     return under;
   }
 
-  config(settings: Record<string, string> = {}): SenderConfig {
-    return loadConfig(senderConfig, {
+  /** The environment of a sender process. */
+  env(settings: Record<string, string> = {}): Record<string, string> {
+    return {
       KAFKA_BROKERS: serverAddress('KAFKA_BROKERS'),
       REDIS_URL: serverAddress('REDIS_URL'),
       DATABASE_URL: this.database.urlFor('punctual_sender'),
@@ -133,13 +133,13 @@ export class SenderUnderTest {
       RESEND_AFTER_MS: '3000',
       HEALTH_PROBE_MS: '300',
       ...settings,
-    });
+    };
   }
 
   async startSender(settings: Record<string, string> = {}): Promise<SenderProcess> {
     const level = (process.env.SENDER_TEST_LOG ?? 'silent') as 'silent';
     const sender = senderProcess(
-      this.config(settings),
+      loadConfig(senderConfig, this.env(settings)),
       openLog({ service: 'sender', level, fields: LOG_FIELDS }),
       () => undefined,
     );
@@ -150,7 +150,7 @@ export class SenderUnderTest {
 
   async addNumber(
     ratePerSecond: number,
-    { partition, wabaId = null }: { partition?: number; wabaId?: string | null } = {},
+    { partition, wabaId = null, enforced = true }: { partition?: number; wabaId?: string | null; enforced?: boolean } = {},
   ): Promise<TestNumber> {
     let providerNumberId: string;
     let of: number;
@@ -177,7 +177,7 @@ export class SenderUnderTest {
       ratePerSecond,
       credentials,
     ]);
-    await this.simulator.control.configure({ numbers: [{ phoneNumberId: providerNumberId, ratePerSecond }] });
+    await this.simulator.control.configure({ numbers: [{ phoneNumberId: providerNumberId, ratePerSecond: enforced ? ratePerSecond : null }] });
     return { numberId, providerNumberId, providerIdentity, partition: of, ratePerSecond };
   }
 
@@ -307,5 +307,3 @@ export class SenderUnderTest {
     await this.database.drop();
   }
 }
-
-export { DELIVERIES_PARTITIONS };

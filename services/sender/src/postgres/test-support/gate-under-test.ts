@@ -1,7 +1,4 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Codec } from '#contracts/codec';
 import type { AnyEvent } from '#contracts/events';
 import { bucketOf, occurrenceId, runId, uuidBytes } from '#contracts/ids';
@@ -9,7 +6,6 @@ import type { ClaimState } from '#contracts/words';
 import type { Database } from '#runtime/postgres/database';
 import { openDatabase } from '#runtime/postgres/open-database';
 import { statement } from '#runtime/postgres/sql-file';
-import { migrate } from '../../../../../tools/migrate/src/migrate';
 import { createTestDatabase, type DatabaseRole } from '../../../../../test-support/isolation';
 import { draftEncoder } from '../encode-draft';
 import { PostgresGate } from '../gate';
@@ -83,10 +79,7 @@ export class GateUnderTest {
   }
 
   static async open(): Promise<GateUnderTest> {
-    const database = await createTestDatabase({ migrated: false });
-    const servicesFolder = mkdtempSync(join(tmpdir(), 'gate-'));
-    symlinkSync(join(__dirname, '../../..'), join(servicesFolder, 'sender'));
-    await migrate(database.adminUrl, { servicesFolder, env: {} });
+    const database = await createTestDatabase();
     const open = (url: string) => openDatabase({ url, name: 'gate-test', max: 8 });
     return new GateUnderTest(
       await open(database.adminUrl),
@@ -112,7 +105,7 @@ export class GateUnderTest {
       runId: runId(bucketOf(Date.now()), uuidBytes(scheduleId), 'once'),
       ...details,
     };
-    await this.changeGate(schedule, 'open', 1, gateDetails(schedule, details));
+    await this.changeGate(schedule, 'open', 1, gateDetails(schedule, { ...details, runId: schedule.runId.toString('hex') }));
     return schedule;
   }
 
@@ -156,6 +149,17 @@ export class GateUnderTest {
   /** Lets time pass for one message: everything that is stored about its future comes nearer. */
   async passTime(item: { occurrenceId: Buffer }, milliseconds: number): Promise<void> {
     await this.admin.rows(FORWARD, [item.occurrenceId, milliseconds]);
+  }
+
+  /** Replaces a piece of a function of the schema in this database. */
+  async changeFunction(name: string, from: string, to: string): Promise<void> {
+    const { rows } = await this.admin.pool.query<{ definition: string }>('SELECT pg_get_functiondef($1::regproc) AS definition', [
+      `sender.${name}`,
+    ]);
+    const { definition } = rows[0]!;
+    const parts = definition.split(from);
+    if (parts.length !== 2) throw new Error(`sender.${name} has ${parts.length - 1} times: ${from}`);
+    await this.admin.pool.query(parts.join(to));
   }
 
   /** The events that `work` published, through the encoder and the codec, as a subscriber would read them. */

@@ -27,11 +27,11 @@ export function classifyFailure({ written, error }: CallFailure): NotAccepted {
   };
 }
 
-function failureCode(error: unknown): string {
-  for (let at = error, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth++) {
-    const { code } = at as NodeJS.ErrnoException;
-    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{2,40}$/.test(code)) return code;
-    if (at instanceof AggregateError && at.errors.length > 0) return failureCode(at.errors[0]);
-  }
-  return error instanceof Error && /^[A-Za-z]{1,40}$/.test(error.name) ? error.name : 'no_code';
+function failureCode(error: unknown, depth = 0): string {
+  if (typeof error !== 'object' || error === null || depth > 4) return 'no_code';
+  const { code, cause, errors, name } = error as { code?: unknown; cause?: unknown; errors?: unknown; name?: unknown };
+  if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{2,40}$/.test(code)) return code;
+  const inner = Array.isArray(errors) ? errors[0] : cause;
+  if (inner !== undefined) return failureCode(inner, depth + 1);
+  return typeof name === 'string' && /^[A-Za-z]{1,40}$/.test(name) ? name : 'no_code';
 }

@@ -6,17 +6,20 @@ import { classifyFailure } from './classify-failure';
 
 const LONGEST_ANSWER = 256 * 1024;
 
-class NotWrittenError extends Error {
-  constructor(readonly code: 'NOT_PERMITTED' | 'NOT_WRITTEN_IN_TIME' | 'ALREADY_GIVEN_UP') {
+/** Made once: with its stack an error costs more than the request, and these come in thousands when a process is overloaded. */
+class CallError extends Error {
+  constructor(readonly code: string) {
     super(code);
+    delete this.stack;
   }
 }
 
-class NoAnswerError extends Error {
-  constructor(readonly code: 'DEADLINE' | 'ANSWER_TOO_LONG' | 'WRITTEN_TWICE') {
-    super(code);
-  }
-}
+const NOT_PERMITTED = new CallError('NOT_PERMITTED');
+const NOT_WRITTEN_IN_TIME = new CallError('NOT_WRITTEN_IN_TIME');
+const ALREADY_GIVEN_UP = new CallError('ALREADY_GIVEN_UP');
+const WRITTEN_TWICE = new CallError('WRITTEN_TWICE');
+const ANSWER_TOO_LONG = new CallError('ANSWER_TOO_LONG');
+const DEADLINE = new CallError('DEADLINE');
 
 /**
  * One request as the client library sees it. It calls `onRequestStart` in the very tick in which it writes the request to a
@@ -36,24 +39,20 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
     private readonly call: SendCall,
     private readonly resolve: (outcome: SendOutcome) => void,
   ) {
-    this.timer = setTimeout(
-      () => this.fail(new NotWrittenError('NOT_WRITTEN_IN_TIME')),
-      Math.max(0, call.writeBy - performance.now()),
-    );
+    this.timer = setTimeout(() => this.fail(NOT_WRITTEN_IN_TIME), Math.max(0, call.writeBy - performance.now()));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // Throwing ends the request before the write and leaves the connection whole; aborting would close it under the next one.
-    if (this.writtenAt !== null) throw new NoAnswerError('WRITTEN_TWICE');
-    if (this.settled) throw new NotWrittenError('ALREADY_GIVEN_UP');
-    if (!this.call.mayWrite()) throw new NotWrittenError('NOT_PERMITTED');
+    if (this.writtenAt !== null) throw WRITTEN_TWICE;
+    if (this.settled) throw ALREADY_GIVEN_UP;
+    if (!this.call.mayWrite()) throw NOT_PERMITTED;
     this.writtenAt = performance.now();
     clearTimeout(this.timer);
     this.timer = setTimeout(
       () => {
-        const error = new NoAnswerError('DEADLINE');
-        this.fail(error);
-        controller.abort(error);
+        this.fail(DEADLINE);
+        controller.abort(DEADLINE);
       },
       Math.max(0, this.call.deadlineAt - this.writtenAt),
     );
@@ -66,7 +65,7 @@ export class ProviderCall implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.length += chunk.length;
-    if (this.length > LONGEST_ANSWER) controller.abort(new NoAnswerError('ANSWER_TOO_LONG'));
+    if (this.length > LONGEST_ANSWER) controller.abort(ANSWER_TOO_LONG);
     else this.chunks.push(chunk);
   }
 

@@ -23,8 +23,15 @@ export class WarmConnections {
   private readonly target: Parameters<Connector>[0];
   private closed = false;
 
-  constructor(origin: string, connectTimeoutMs: number) {
-    this.open = buildConnector({ timeout: connectTimeoutMs, keepAlive: true });
+  /** `onConnection` hears of every try to connect: null when it succeeded. */
+  constructor(origin: string, connectTimeoutMs: number, onConnection: (error: Error | null) => void) {
+    const open = buildConnector({ timeout: connectTimeoutMs, keepAlive: true });
+    this.open = (options, callback) =>
+      open(options, (...[error, socket]) => {
+        onConnection(error);
+        if (error) callback(error, null);
+        else callback(null, socket);
+      });
     const { protocol, hostname, host, port } = new URL(origin);
     this.target = { protocol, hostname, host, port: port || (protocol === 'https:' ? '443' : '80'), servername: hostname };
   }

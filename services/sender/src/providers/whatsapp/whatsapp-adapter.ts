@@ -15,6 +15,8 @@ export interface WhatsAppOptions {
   /** At least rate x latency for each host, over all numbers. */
   connections: number;
   connectTimeoutMs?: number;
+  /** Every try to connect to a host of that mode; null when it succeeded. What a circuit goes by. */
+  onConnection?(mode: ProviderNumber['mode'], error: Error | null): void;
 }
 
 /** Idle connections are closed before the other side does it: a reset under a request is an uncertain message. */
@@ -35,7 +37,7 @@ class WhatsAppAdapter implements ProviderAdapter {
   private readonly hosts: Record<ProviderNumber['mode'], Host>;
 
   constructor(private readonly options: WhatsAppOptions) {
-    this.hosts = { live: this.host(options.liveUrl), test: this.host(options.testUrl) };
+    this.hosts = { live: this.host('live', options.liveUrl), test: this.host('test', options.testUrl) };
   }
 
   build = buildRequest;
@@ -43,17 +45,23 @@ class WhatsAppAdapter implements ProviderAdapter {
   send(call: SendCall): Promise<SendOutcome> {
     const { pool, path } = this.hosts[call.number.mode];
     return new Promise((resolve) => {
-      pool.dispatch(
-        {
-          method: 'POST',
-          path: `${path}/${call.number.providerNumberId}/messages`,
-          headers: { authorization: `Bearer ${call.number.accessToken.reveal()}`, 'content-type': 'application/json' },
-          body: call.body,
-          // A POST is not idempotent by default; said here because everything depends on it.
-          idempotent: false,
-        },
-        new ProviderCall(call, resolve),
-      );
+      const handler = new ProviderCall(call, resolve);
+      try {
+        pool.dispatch(
+          {
+            method: 'POST',
+            path: `${path}/${call.number.providerNumberId}/messages`,
+            headers: { authorization: `Bearer ${call.number.accessToken.reveal()}`, 'content-type': 'application/json' },
+            body: call.body,
+            // A POST is not idempotent by default; said here because everything depends on it.
+            idempotent: false,
+          },
+          handler,
+        );
+      } catch (error) {
+        // What can't even be a request, a token with a line break in it, say.
+        handler.onResponseError(undefined, error as Error);
+      }
     });
   }
 
@@ -97,9 +105,11 @@ class WhatsAppAdapter implements ProviderAdapter {
     );
   }
 
-  private host(url: string): Host {
+  private host(mode: ProviderNumber['mode'], url: string): Host {
     const { origin, pathname } = new URL(url);
-    const warm = new WarmConnections(origin, this.options.connectTimeoutMs ?? 3_000);
+    const warm = new WarmConnections(origin, this.options.connectTimeoutMs ?? 3_000, (error) =>
+      this.options.onConnection?.(mode, error),
+    );
     const pool = new Pool(origin, {
       connections: this.options.connections,
       pipelining: 1,
