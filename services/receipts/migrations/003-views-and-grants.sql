@@ -1,35 +1,37 @@
--- Rows of which only evidence is known have no position yet; the api finds their message in its chunk.
+-- Ask by occurrence_id, a run's by its range of ids. Rows of which only evidence is known have no position yet; the api finds
+-- their message in its chunk.
 CREATE VIEW receipts.message_public AS
 SELECT
   m.occurrence_id,
   substring(m.occurrence_id FROM 1 FOR 12) AS run_id,
-  m.schedule_id,
-  m.tenant_id,
+  r.schedule_id,
+  r.tenant_id,
   m.position,
-  m.revision,
+  (m.facts -> 'own' ->> 'revision')::int AS revision,
   m.status,
   (m.facts -> 'own' ->> 'step')::int AS step,
   m.reason,
   CASE WHEN m.status = 'waiting' THEN m.reason END AS waiting_reason,
-  CASE WHEN m.status = 'waiting' THEN receipts.instant(coalesce(m.facts -> 'own' -> 'since', m.facts -> 'own' -> 'at')) END AS waiting_since,
-  CASE WHEN m.status = 'waiting' THEN receipts.instant(m.facts -> 'own' -> 'until') END AS waiting_until,
-  CASE WHEN m.status = 'waiting' THEN receipts.instant(m.facts -> 'own' -> 'givesUpAt') END AS gives_up_at,
-  (m.facts ->> 'attempts')::int AS attempts,
-  receipts.instant(m.facts -> 'submitted' -> 'at') AS submitted_at,
-  receipts.instant(m.facts -> 'sentAt') AS sent_at,
-  receipts.instant(m.facts -> 'deliveredAt') AS delivered_at,
-  receipts.instant(m.facts -> 'readAt') AS read_at,
-  receipts.instant(m.facts -> 'failedAt') AS failed_at,
+  CASE WHEN m.status = 'waiting' THEN receipts.instant(coalesce(m.facts -> 'own' ->> 'since', m.facts -> 'own' ->> 'at')) END AS waiting_since,
+  CASE WHEN m.status = 'waiting' THEN receipts.instant(m.facts -> 'own' ->> 'until') END AS waiting_until,
+  CASE WHEN m.status = 'waiting' THEN receipts.instant(m.facts -> 'own' ->> 'givesUpAt') END AS gives_up_at,
+  coalesce((m.facts ->> 'attempts')::int, 0) AS attempts,
+  receipts.instant(m.facts -> 'submitted' ->> 'at') AS submitted_at,
+  receipts.instant(m.facts ->> 'sentAt') AS sent_at,
+  receipts.instant(m.facts ->> 'deliveredAt') AS delivered_at,
+  receipts.instant(m.facts ->> 'readAt') AS read_at,
+  receipts.instant(m.facts ->> 'failedAt') AS failed_at,
   m.facts -> 'error' ->> 'code' AS error_code,
   m.facts -> 'error' ->> 'providerCode' AS error_provider_code,
   m.facts -> 'error' ->> 'text' AS error_text,
-  receipts.instant(m.facts -> 'error' -> 'at') AS error_at,
+  receipts.instant(m.facts -> 'error' ->> 'at') AS error_at,
   m.facts -> 'provider' ->> 'id' AS provider_message_id,
-  coalesce(m.facts -> 'submitted' -> 'waits', '[]'::jsonb) AS waits,
-  m.correction,
-  m.sequence,
+  coalesce((m.facts -> 'submitted' -> 'waits')::jsonb, '[]'::jsonb) AS waits,
+  coalesce((m.facts ->> 'correction')::boolean, false) AS correction,
+  (m.facts ->> 'sequence')::bigint AS sequence,
   m.updated_at
-FROM receipts.message AS m;
+FROM receipts.message AS m
+LEFT JOIN receipts.run AS r ON r.run_id = substring(m.occurrence_id FROM 1 FOR 12);
 
 CREATE VIEW receipts.run_public AS
 SELECT r.run_id, r.schedule_id, r.total, r.outcome, r.completed_at, r.first_called_at, r.last_called_at
@@ -57,8 +59,8 @@ GRANT SELECT ON receipts.message_public, receipts.run_public, receipts.run_count
 
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA receipts TO punctual_receipts;
 GRANT EXECUTE ON FUNCTION receipts.count_answered(bytea, int, int) TO punctual_receipts;
-GRANT EXECUTE ON FUNCTION receipts.to_ms(timestamptz) TO punctual_receipts;
-GRANT EXECUTE ON FUNCTION receipts.instant(jsonb) TO punctual_receipts, punctual_api;
+GRANT EXECUTE ON FUNCTION receipts.to_ms(timestamptz), receipts.cut(bytea, int) TO punctual_receipts;
+GRANT EXECUTE ON FUNCTION receipts.instant(text) TO punctual_receipts, punctual_api;
 
 -- For a rebuild of the read model, and for what runs left behind.
 GRANT USAGE ON SCHEMA sender TO punctual_receipts;

@@ -3,9 +3,10 @@ import { EventPattern, Payload } from '@nestjs/microservices';
 import type { Codec } from '#contracts/codec';
 import { topicName } from '#contracts/topics';
 import type { InBatch } from '#runtime/kafka/port';
+import { PunctualError } from '#runtime/errors';
 import { KafkaBatchStrategy, KeepErrors } from '#runtime/kafka/nest-strategy';
 import type { BatchConsumer } from '#runtime/kafka/port';
-import type { ReadBatch } from '../projection/items';
+import { weightOf, type ReadRecord } from '../projection/items';
 import type { Projector } from '../projection/projector';
 import { readRecord, type OnIgnored } from '../projection/read-record';
 
@@ -25,6 +26,9 @@ export function strategyFor(group: typeof WEBHOOKS | typeof FACTS, consumer: Bat
   return strategy;
 }
 
+/** Statuses, or other facts, that are projected together at most, as far as one partition is concerned. */
+const PART_WEIGHT = 500;
+
 /** Reads batches and hands them to the projection. */
 export class BatchReader {
   constructor(
@@ -34,17 +38,30 @@ export class BatchReader {
     private readonly onIgnored: OnIgnored,
   ) {}
 
-  async project({ topic, partition, records }: InBatch): Promise<void> {
-    const batch: ReadBatch = {
-      topic,
-      partition,
-      records: records.map(({ offset, timestampMs, value }) => ({
-        offset,
-        timestampMs,
-        item: readRecord(this.codec, this.tokenKey, value, this.onIgnored),
-      })),
-    };
-    await this.projector.add(batch);
+  /** In parts, one committed after the other: a batch of large webhooks may hold a hundred thousand statuses. */
+  async project({ topic, partition, records, signal }: InBatch): Promise<void> {
+    let part: ReadRecord[] = [];
+    let weight = 0;
+    for (const { offset, timestampMs, value } of records) {
+      const item = readRecord(this.codec, this.tokenKey, value, this.onIgnored);
+      part.push({ offset, timestampMs, item });
+      weight += weightOf(item);
+      if (weight < PART_WEIGHT) continue;
+      await this.projector.add({ topic, partition, records: part });
+      part = [];
+      weight = 0;
+      if (signal.aborted) throw new StoppedError();
+    }
+    if (part.length > 0) await this.projector.add({ topic, partition, records: part });
+  }
+}
+
+/** The rest of the batch belongs to whoever has the partition next. */
+class StoppedError extends PunctualError {
+  constructor() {
+    super('partition_taken_away', 'The partition was taken away in the middle of a batch; its next owner goes on.', {
+      retriable: true,
+    });
   }
 }
 

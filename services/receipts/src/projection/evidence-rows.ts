@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Queryable } from '#runtime/postgres/database';
 import { sqlFile } from '#runtime/postgres/sql-file';
 import type { Evidence, NamelessEvidence } from './items';
@@ -14,17 +14,16 @@ export async function recordEvidence(transaction: Queryable, evidence: Evidence[
   const distinct = [...new Map(evidence.map((one) => [evidenceKey(one), one])).values()];
   if (distinct.length === 0) return [];
   const fresh = await transaction.rows<{ place: number }>(INSERT_EVIDENCE, [
-    distinct.map((one) => one.occurrenceId),
-    distinct.map((one) => one.attempt),
-    distinct.map((one) => one.kind),
-    distinct.map((one) => one.providerAt),
-    distinct.map((one) => one.providerCode ?? ''),
-    distinct.map((one) => one.code),
-    distinct.map((one) => one.text),
-    distinct.map((one) => one.providerMessageId),
-    distinct.map((one) => one.recordedAt),
+    Buffer.concat(distinct.map(({ occurrenceId }) => occurrenceId)),
+    distinct.map(lineOf).join('\n'),
   ]);
   return fresh.map(({ place }) => distinct[place - 1]!);
+}
+
+function lineOf(one: Evidence): string {
+  const { attempt, kind, providerAt, providerCode, code, providerMessageId, recordedAt, text } = one;
+  // What a provider says was cleaned of tabs and line ends when its webhook was read.
+  return `${attempt}\t${kind}\t${providerAt}\t${providerCode ?? ''}\t${code ?? ''}\t${providerMessageId ?? ''}\t${recordedAt}\t${text ?? ''}`;
 }
 
 function evidenceKey({ occurrenceId, attempt, kind, providerAt, providerCode }: Evidence): string {
@@ -33,7 +32,7 @@ function evidenceKey({ occurrenceId, attempt, kind, providerAt, providerCode }: 
 
 /** A provider's id of a message holds the recipient's number (it is no secret in Meta's ids), so tables are keyed by its hash. */
 export function providerKey(providerMessageId: string): Buffer {
-  return createHash('sha256').update(providerMessageId).digest().subarray(0, 16);
+  return hash('sha256', providerMessageId, 'buffer').subarray(0, 16);
 }
 
 /** Answers the evidence whose message is known; the rest is parked under the provider's id until it is. */
@@ -71,8 +70,8 @@ export async function storeProviderIds(transaction: Queryable, ids: ProviderId[]
   const rows = await transaction.rows<{ key: Buffer; occurrence_id: Buffer; attempt: number; parked: NamelessEvidence[] | null }>(
     STORE_IDS,
     [
-      distinct.map((one) => providerKey(one.providerMessageId)),
-      distinct.map((one) => one.occurrenceId),
+      Buffer.concat(distinct.map((one) => providerKey(one.providerMessageId))),
+      Buffer.concat(distinct.map((one) => one.occurrenceId)),
       distinct.map((one) => one.attempt),
     ],
   );

@@ -1,13 +1,11 @@
--- $9: the facts, one JSON text a line; as an array each of its quotes would have to be escaped and read back.
+-- $1: ids, one after the other. $2: a line for each: position, status, reason, told status, facts, between tabs, empty for
+-- null; JSON has neither tabs nor line ends. As arrays, each quote would be escaped here and read back there.
 -- A row that another transaction inserted meanwhile is left out of the answer: its facts have to be read and merged.
-INSERT INTO receipts.message (occurrence_id, schedule_id, tenant_id, position, revision, status, reason, correction, told_status,
-  sequence, facts, updated_at)
-SELECT n.occurrence_id, n.schedule_id, n.tenant_id, n.position, n.revision, n.status, n.reason, n.correction, n.told_status,
-  n.sequence, n.facts::jsonb, to_timestamp($12::float8 / 1000)
-FROM ROWS FROM (
-  unnest($1::bytea[]), unnest($2::uuid[]), unnest($3::uuid[]), unnest($4::int[]), unnest($5::int[]), unnest($6::text[]),
-  unnest($7::text[]), unnest($8::boolean[]), unnest($10::text[]), unnest($11::bigint[]), string_to_table($9::text, E'\n')
-) AS n (occurrence_id, schedule_id, tenant_id, position, revision, status, reason, correction, told_status, sequence, facts)
-ORDER BY n.occurrence_id
+INSERT INTO receipts.message (occurrence_id, updated_at, position, status, reason, told_status, facts)
+SELECT c.part, to_timestamp($3::float8 / 1000), nullif(split_part(l.line, E'\t', 1), '')::int, split_part(l.line, E'\t', 2),
+  nullif(split_part(l.line, E'\t', 3), ''), nullif(split_part(l.line, E'\t', 4), ''), split_part(l.line, E'\t', 5)::json
+FROM receipts.cut($1::bytea, 20) AS c
+JOIN string_to_table($2::text, E'\n') WITH ORDINALITY AS l (line, place) ON l.place = c.place
+ORDER BY c.part
 ON CONFLICT (occurrence_id) DO NOTHING
 RETURNING occurrence_id

@@ -47,3 +47,8 @@ export interface ReadBatch {
   partition: number;
   records: ReadRecord[];
 }
+
+/** How much work a record is: one webhook may hold a thousand statuses. */
+export function weightOf(item: Item): number {
+  return item.about === 'evidence' ? Math.max(1, item.evidence.length + item.nameless.length) : 1;
+}

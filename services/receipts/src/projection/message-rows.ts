@@ -12,7 +12,7 @@ const MARK_TOLD = sqlFile(__dirname, 'mark-told.sql');
 /** What a batch adds to one message. */
 export interface Addition {
   occurrenceId: Buffer;
-  /** As UUID texts; null while only evidence came. */
+  /** Of the run, as UUID texts; null while only evidence came. */
   owner: { scheduleId: string; tenantId: string } | null;
   facts: MessageFacts;
 }
@@ -30,7 +30,7 @@ export interface Change {
 
 export interface MessageRow {
   occurrence_id: Buffer;
-  facts: MessageFacts;
+  facts: Partial<MessageFacts>;
   told_status: string | null;
 }
 
@@ -40,7 +40,7 @@ interface KnownMessage {
 }
 
 export async function lockMessages(transaction: Queryable, ids: Buffer[]): Promise<Map<string, KnownMessage>> {
-  const rows = await transaction.rows<MessageRow>(LOCK, [ids]);
+  const rows = await transaction.rows<MessageRow>(LOCK, [Buffer.concat(ids)]);
   return new Map(rows.map((row) => [row.occurrence_id.toString('hex'), known(row)]));
 }
 
@@ -58,11 +58,21 @@ export function messageRowsToChanges(rows: MessageRow[]): Change[] {
   });
 }
 
+/** What a row leaves out is nothing; what else it has was computed from the facts, for the view. */
 function known({ facts, told_status }: MessageRow): KnownMessage {
-  // The row also keeps what was computed from the facts, for the view.
-  const { own, attempts, submitted, provider, sentAt, deliveredAt, readAt, passedOn, failures } = facts;
   return {
-    facts: { own, attempts, submitted, provider, sentAt, deliveredAt, readAt, passedOn, failures },
+    facts: {
+      own: facts.own ?? null,
+      attempts: facts.attempts ?? 0,
+      submitted: facts.submitted ?? null,
+      uncertain: facts.uncertain ?? null,
+      provider: facts.provider ?? null,
+      sentAt: facts.sentAt ?? null,
+      deliveredAt: facts.deliveredAt ?? null,
+      readAt: facts.readAt ?? null,
+      passedOn: facts.passedOn ?? [],
+      failures: facts.failures ?? [],
+    },
     toldStatus: told_status,
   };
 }
@@ -95,27 +105,35 @@ export async function updateMessages(transaction: Queryable, changes: Change[], 
 }
 
 export async function markTold(transaction: Queryable, changes: Change[]): Promise<void> {
-  if (changes.length > 0) await transaction.rows(MARK_TOLD, [changes.map(({ occurrenceId }) => occurrenceId)]);
+  if (changes.length > 0) await transaction.rows(MARK_TOLD, [Buffer.concat(changes.map(({ occurrenceId }) => occurrenceId))]);
 }
 
 function columnsOf(changes: Change[], nowMs: number): unknown[] {
-  const status = changes.map(({ after }) => after.status);
-  return [
-    changes.map(({ occurrenceId }) => occurrenceId),
-    changes.map(({ owner }) => owner?.scheduleId ?? null),
-    changes.map(({ owner }) => owner?.tenantId ?? null),
-    changes.map(({ after }) => after.facts.own?.position ?? null),
-    changes.map(({ after }) => after.facts.own?.revision ?? null),
-    status.map((one) => one.status),
-    status.map((one) => one.reason),
-    status.map((one) => one.correction),
-    changes
-      .map(({ after }) => JSON.stringify({ ...after.facts, error: after.status.error, failedAt: after.status.failedAt }))
-      .join('\n'),
-    changes.map(({ toldStatus }) => toldStatus),
-    status.map((one) => one.sequence),
-    nowMs,
-  ];
+  return [Buffer.concat(changes.map(({ occurrenceId }) => occurrenceId)), changes.map(lineOf).join('\n'), nowMs];
+}
+
+function lineOf({ after: { facts, status }, toldStatus }: Change): string {
+  return `${facts.own?.position ?? ''}\t${status.status}\t${status.reason ?? ''}\t${toldStatus ?? ''}\t${written(facts, status)}`;
+}
+
+/** What is nothing is left out, since most facts of most messages are nothing. */
+function written(facts: MessageFacts, { error, failedAt, correction, sequence }: StatusOfMessage): string {
+  return JSON.stringify({
+    own: facts.own ?? undefined,
+    attempts: facts.attempts || undefined,
+    submitted: facts.submitted ?? undefined,
+    uncertain: facts.uncertain ?? undefined,
+    provider: facts.provider ?? undefined,
+    sentAt: facts.sentAt ?? undefined,
+    deliveredAt: facts.deliveredAt ?? undefined,
+    readAt: facts.readAt ?? undefined,
+    passedOn: facts.passedOn.length > 0 ? facts.passedOn : undefined,
+    failures: facts.failures.length > 0 ? facts.failures : undefined,
+    error: error ?? undefined,
+    failedAt: failedAt ?? undefined,
+    correction: correction || undefined,
+    sequence,
+  });
 }
 
 /** The first id after those of the run. */

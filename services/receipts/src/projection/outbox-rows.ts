@@ -10,11 +10,13 @@ export type Partitions = Record<Outgoing['topic'], number>;
 
 export async function writeOutbox(transaction: Queryable, outgoing: Outgoing[], partitions: Partitions): Promise<void> {
   if (outgoing.length === 0) return;
-  await transaction.rows(WRITE, [
-    outgoing.map(({ topic }) => topic),
-    outgoing.map(({ topic, key }) => partitionFor(key, partitions[topic])),
-    outgoing.map(({ key }) => key),
-    outgoing.map(({ value }) => value),
-    outgoing.map(({ headers }) => headers).join('\n'),
-  ]);
+  const bytes: Buffer[] = [];
+  const lines: string[] = [];
+  let start = 1;
+  for (const { topic, key, value, headers } of outgoing) {
+    bytes.push(key, value);
+    lines.push(`${topic}\t${partitionFor(key, partitions[topic])}\t${start}\t${key.length}\t${value.length}\t${headers}`);
+    start += key.length + value.length;
+  }
+  await transaction.rows(WRITE, [Buffer.concat(bytes), lines.join('\n')]);
 }

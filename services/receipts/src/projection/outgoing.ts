@@ -1,7 +1,8 @@
+import { hash } from 'node:crypto';
 import { cloudEventHeaders } from '#contracts/cloud-events';
 import type { Codec } from '#contracts/codec';
 import type { Channel, EventName, Events, Mode } from '#contracts/events';
-import { derivedEventId, formatId, uuidBytes } from '#contracts/ids';
+import { formatId, uuidBytes } from '#contracts/ids';
 import type { Evidence } from './items';
 import type { Change } from './message-rows';
 import type { ShownRecipient } from './recipient-directory';
@@ -19,7 +20,7 @@ export interface Outgoing {
 }
 
 /** What events say of the run of a message. */
-export interface RunFrame {
+export interface RunFrame extends PublicIds {
   runId: Buffer;
   scheduleId: string;
   tenantId: string;
@@ -30,10 +31,25 @@ export interface RunFrame {
   labels: Record<string, string>;
 }
 
+/** The ids of a run as events write them: made once a batch and not once an event. */
+export interface PublicIds {
+  tenantText: string;
+  scheduleText: string;
+  runText: string;
+}
+
+export function publicIds(runId: Buffer, scheduleId: string, tenantId: string): PublicIds {
+  return {
+    tenantText: formatId('ten', uuidBytes(tenantId)),
+    scheduleText: formatId('sch', uuidBytes(scheduleId)),
+    runText: formatId('run', runId),
+  };
+}
+
 export function receiptRecorded(codec: Codec, evidence: Evidence): Outgoing {
   const { occurrenceId, attempt, kind, providerAt, recordedAt, providerMessageId, code, providerCode, text } = evidence;
   const value = codec.encode('ReceiptRecorded', {
-    eventId: derivedEventId('receipt', occurrenceId, attempt, kind, providerAt, providerCode ?? ''),
+    eventId: eventIdOf(occurrenceId, providerAt, `${attempt}/${kind}/${providerCode ?? ''}`),
     at: recordedAt,
     occurrenceId,
     attempt,
@@ -60,14 +76,14 @@ export function messageStatusChanged(
   const messageId = formatId('msg', occurrenceId);
   const sequence = evidenceEnded ? sequenceOf(facts, true) : status.sequence;
   const event: Events['MessageStatusChanged'] = {
-    eventId: derivedEventId('message', occurrenceId, sequence),
+    eventId: eventIdOf(occurrenceId, sequence),
     at: nowMs,
     sequence,
-    tenantId: formatId('ten', uuidBytes(run.tenantId)),
+    tenantId: run.tenantText,
     messageId,
-    scheduleId: formatId('sch', uuidBytes(run.scheduleId)),
+    scheduleId: run.scheduleText,
     externalId: run.externalId,
-    runId: formatId('run', run.runId),
+    runId: run.runText,
     slot: run.slot,
     revision: own.revision,
     ref: recipient?.ref ?? null,
@@ -121,12 +137,12 @@ export function runCompleted(
 
 function runEvent(run: ToldRun, nowMs: number): Events['RunProgressed'] {
   return {
-    eventId: derivedEventId('run', run.runId, run.sequence),
+    eventId: eventIdOf(run.runId, run.sequence),
     at: nowMs,
     sequence: run.sequence,
-    tenantId: formatId('ten', uuidBytes(run.tenantId)),
-    runId: formatId('run', run.runId),
-    scheduleId: formatId('sch', uuidBytes(run.scheduleId)),
+    tenantId: run.tenantText,
+    runId: run.runText,
+    scheduleId: run.scheduleText,
     externalId: run.externalId,
     slot: run.slot,
     labels: run.labels,
@@ -137,10 +153,9 @@ function runEvent(run: ToldRun, nowMs: number): Events['RunProgressed'] {
   };
 }
 
-export interface Hold {
+export interface Hold extends PublicIds {
   runId: Buffer;
   scheduleId: string;
-  tenantId: string;
   externalId: string | null;
   sequence: number;
   reason: string;
@@ -168,15 +183,20 @@ export function scheduleHoldEnded(codec: Codec, hold: Hold, nowMs: number): Outg
 
 function holdEvent(hold: Hold, nowMs: number) {
   return {
-    eventId: derivedEventId('hold', hold.runId, hold.sequence),
+    eventId: eventIdOf(hold.runId, hold.sequence, 'hold'),
     at: nowMs,
     sequence: hold.sequence,
-    tenantId: formatId('ten', uuidBytes(hold.tenantId)),
-    scheduleId: formatId('sch', uuidBytes(hold.scheduleId)),
+    tenantId: hold.tenantText,
+    scheduleId: hold.scheduleText,
     externalId: hold.externalId,
-    runId: formatId('run', hold.runId),
+    runId: hold.runText,
     reason: hold.reason,
   };
+}
+
+/** The same fact gives the same id, also after a rebuild. One call: a hash object weighs more than what it hashes. */
+function eventIdOf(subject: Buffer, sequence: number, what = ''): string {
+  return formatId('evt', hash('sha256', `${subject.toString('latin1')}${sequence}/${what}`, 'buffer').subarray(0, 16));
 }
 
 type PublicName = 'MessageStatusChanged' | 'RunProgressed' | 'RunCompleted' | 'ScheduleHeld' | 'ScheduleHoldEnded';

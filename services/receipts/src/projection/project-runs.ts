@@ -3,7 +3,7 @@ import { uuidText } from '#contracts/ids';
 import type { Queryable } from '#runtime/postgres/database';
 import { endedOf, outcomeOf, runStatusOf, type RunCount } from '../status/run-outcome';
 import type { RunEvent, ScheduleEvent } from './items';
-import { runCompleted, scheduleHeld, scheduleHoldEnded, type Hold, type Outgoing, type ToldRun } from './outgoing';
+import { publicIds, runCompleted, scheduleHeld, scheduleHoldEnded, type Hold, type Outgoing, type ToldRun } from './outgoing';
 import { projectRanges } from './project-ranges';
 import type { RunDelta } from './run-delta';
 import { ensureRuns, frameOf, lockRuns, markAnswered, readCounts, updateRuns, writeCounts, type RunRow } from './run-rows';
@@ -133,7 +133,7 @@ function holdOf(row: RunRow): Hold {
   return {
     runId: row.run_id,
     scheduleId: row.schedule_id,
-    tenantId: row.tenant_id,
+    ...publicIds(row.run_id, row.schedule_id, row.tenant_id),
     externalId: row.external_id,
     sequence: row.hold_sequence,
     reason: row.hold_reason!,

@@ -1,15 +1,17 @@
 import { isRetriable } from '#runtime/retriable';
-import type { ReadBatch } from './items';
+import { weightOf, type ReadBatch } from './items';
 
 interface Waiting {
   batch: ReadBatch;
+  weight: number;
   done(): void;
   failed(error: unknown): void;
 }
 
 /**
  * Collects the batches that the consumers bring while a transaction is out, and projects them together in the next one: a
- * transaction costs a dozen round trips, whether it holds ten records or two thousand.
+ * transaction costs a dozen round trips, whether it holds ten records or a thousand. Not more than that: webhooks are acknowledged
+ * by the same thread, and a thousand changes keep it for some 20 ms.
  */
 export class Projector {
   private waiting: Waiting[] = [];
@@ -17,12 +19,13 @@ export class Projector {
 
   constructor(
     private readonly projectTogether: (batches: ReadBatch[]) => Promise<void>,
-    private readonly mostRecords = 2_000,
+    private readonly mostWeight = 1_000,
   ) {}
 
   /** Fulfils when the batch is committed; rejects when it can't be (retriable: the database is away). */
   add(batch: ReadBatch): Promise<void> {
-    const committed = new Promise<void>((done, failed) => this.waiting.push({ batch, done, failed }));
+    const weight = batch.records.reduce((sum, { item }) => sum + weightOf(item), 0);
+    const committed = new Promise<void>((done, failed) => this.waiting.push({ batch, weight, done, failed }));
     // A turn later: partitions of one fetch arrive in one turn.
     this.running ??= new Promise<void>((resolve) => setImmediate(resolve))
       .then(() => this.drain())
@@ -59,16 +62,16 @@ export class Projector {
     const taken: Waiting[] = [];
     const left: Waiting[] = [];
     const partitions = new Set<string>();
-    let records = 0;
+    let weight = 0;
     for (const one of this.waiting) {
       const name = `${one.batch.topic}/${one.batch.partition}`;
-      const fits = taken.length === 0 || records + one.batch.records.length <= this.mostRecords;
+      const fits = taken.length === 0 || weight + one.weight <= this.mostWeight;
       if (!fits || partitions.has(name)) {
         left.push(one);
         continue;
       }
       partitions.add(name);
-      records += one.batch.records.length;
+      weight += one.weight;
       taken.push(one);
     }
     this.waiting = left;

@@ -4,7 +4,7 @@ import type { Queryable } from '#runtime/postgres/database';
 import { sqlFile } from '#runtime/postgres/sql-file';
 import type { RefusedRange } from '../status/refused-ranges';
 import type { RunCount, RunOutcome } from '../status/run-outcome';
-import type { RunFrame } from './outgoing';
+import { publicIds, type RunFrame } from './outgoing';
 
 const ENSURE = sqlFile(__dirname, 'ensure-runs.sql');
 const OF_SCHEDULES = sqlFile(__dirname, 'runs-of-schedules.sql');
@@ -103,6 +103,7 @@ export function frameOf(row: RunRow): RunFrame | null {
     mode: row.mode!,
     channel: row.channel!,
     labels: row.labels!,
+    ...publicIds(row.run_id, row.schedule_id, row.tenant_id),
   };
 }
 

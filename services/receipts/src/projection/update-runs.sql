@@ -9,8 +9,8 @@ SET revision = n.revision, external_id = n.external_id, number_id = n.number_id,
   outcome = n.outcome, completed_at = receipts.instant(n.completed_at), sequence = n.sequence, untold = n.untold,
   evidence_ends_at = receipts.instant(n.evidence_ends_at)
 FROM jsonb_to_recordset($1::jsonb) AS n (run_id text, revision int, external_id text, number_id uuid, slot text, total int,
-  due_at jsonb, valid_until jsonb, mode text, channel text, labels jsonb, latest_revision int, released_at jsonb, cancelled_at jsonb,
-  hold_reason text, hold_since jsonb, hold_detail text, hold_ended_at jsonb, hold_sequence bigint, first_called_at jsonb,
-  last_called_at jsonb, outcome text, completed_at jsonb, sequence bigint, untold boolean,
-  evidence_ends_at jsonb)
+  due_at text, valid_until text, mode text, channel text, labels jsonb, latest_revision int, released_at text, cancelled_at text,
+  hold_reason text, hold_since text, hold_detail text, hold_ended_at text, hold_sequence bigint, first_called_at text,
+  last_called_at text, outcome text, completed_at text, sequence bigint, untold boolean,
+  evidence_ends_at text)
 WHERE r.run_id = decode(n.run_id, 'hex')

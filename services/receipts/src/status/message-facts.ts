@@ -11,6 +11,8 @@ export interface MessageFacts {
   /** The highest attempt that anything named. */
   attempts: number;
   submitted: SubmittedFact | null;
+  /** The last attempt whose outcome nobody knew. */
+  uncertain: UncertainFact | null;
   /** As the provider calls the message of the highest attempt that has a name. */
   provider: ProviderName | null;
   sentAt: number | null;
@@ -56,6 +58,12 @@ export interface SubmittedFact {
   waits: Wait[];
 }
 
+export interface UncertainFact {
+  step: number;
+  attempt: number;
+  reason: string;
+}
+
 export interface ProviderName {
   attempt: number;
   id: string;
@@ -79,6 +87,7 @@ export const nothingKnown: MessageFacts = Object.freeze({
   own: null,
   attempts: 0,
   submitted: null,
+  uncertain: null,
   provider: null,
   sentAt: null,
   deliveredAt: null,
@@ -99,6 +108,7 @@ export function factsOfOwn(
     own,
     attempts: attempt,
     submitted,
+    uncertain: own.kind === 'uncertain' ? { step: own.step, attempt: own.attempt, reason: own.reason } : null,
     provider: providerMessageId === null ? null : { attempt, id: providerMessageId },
   };
 }
@@ -144,6 +154,7 @@ export function mergeFacts(a: MessageFacts, b: MessageFacts): MessageFacts {
     own: latest(a.own, b.own, compareOwn),
     attempts: Math.max(a.attempts, b.attempts),
     submitted: latest(a.submitted, b.submitted, compareSubmitted),
+    uncertain: latest(a.uncertain, b.uncertain, compareUncertain),
     provider: latest(a.provider, b.provider, compareProvider),
     sentAt: earliest(a.sentAt, b.sentAt),
     deliveredAt: earliest(a.deliveredAt, b.deliveredAt),
@@ -181,6 +192,10 @@ function compareOwn(a: OwnFact, b: OwnFact): number {
 
 function compareSubmitted(a: SubmittedFact, b: SubmittedFact): number {
   return a.step - b.step || b.at - a.at || compareText(canonical(a), canonical(b));
+}
+
+function compareUncertain(a: UncertainFact, b: UncertainFact): number {
+  return a.step - b.step || compareText(canonical(a), canonical(b));
 }
 
 function compareProvider(a: ProviderName, b: ProviderName): number {

@@ -1,6 +1,6 @@
 import type { ReachedProvider } from '#contracts/events';
 import type { MessageStatus } from '#contracts/words';
-import type { EvidenceOfFailure, MessageFacts, OwnError } from './message-facts';
+import type { EvidenceOfFailure, MessageFacts, OwnError, UncertainFact } from './message-facts';
 
 export interface Waiting {
   reason: string;
@@ -43,19 +43,23 @@ export function statusOf(facts: MessageFacts): StatusOfMessage {
     ...more,
   });
 
-  const failure = failureThatCounts(facts);
-  const contradicted = facts.failures.length > 0 || ENDED_UNSENT.has(own?.kind ?? '');
+  const uncertain = openUncertainty(facts);
+  const failure = failureThatCounts(facts, uncertain);
+  const endedUnsent = ENDED_UNSENT.has(own?.kind ?? '') && !uncertain;
+  const contradicted = facts.failures.length > 0 || endedUnsent;
   if (facts.readAt !== null) return shown('read', { correction: contradicted });
   if (facts.deliveredAt !== null) return shown('delivered', { correction: contradicted });
 
   const rejected = (attempt: number) =>
-    facts.failures.some((one) => one.attempt === attempt) || (own?.kind === 'failed' && own.attempt === attempt);
+    facts.failures.some((one) => one.attempt === attempt) ||
+    (own?.kind === 'failed' && own.reachedProvider && own.attempt === attempt);
   // A hold by the provider is an acceptance as well, but nothing has left it yet.
   const passedOn = facts.passedOn.some((attempt) => !rejected(attempt));
-  if (passedOn) return shown(facts.sentAt === null ? 'submitted' : 'sent', { correction: ENDED_UNSENT.has(own?.kind ?? '') });
+  if (passedOn) return shown(facts.sentAt === null ? 'submitted' : 'sent', { correction: endedUnsent });
   if (own?.kind === 'submitted' && !rejected(own.attempt)) return shown('submitted');
   if (failure) return shown('failed', { reason: failure.code, error: failure, failedAt: failure.at, reachedProvider: 'yes' });
 
+  if (uncertain) return shown('uncertain', { reason: uncertain.reason });
   if (!own) return shown('submitted');
   switch (own.kind) {
     case 'held':
@@ -83,7 +87,30 @@ export function statusOf(facts: MessageFacts): StatusOfMessage {
     case 'unconfirmed':
       return shown('unconfirmed');
     case 'refused':
-      return shown(own.status, { reason: own.reason, reachedProvider: own.afterUncertain ? 'maybe' : 'no' });
+      return shown(own.status, { reason: own.reason, reachedProvider: own.afterUncertain || facts.uncertain ? 'maybe' : 'no' });
+    default:
+      return own satisfies never;
+  }
+}
+
+/**
+ * The attempt whose outcome is still open. A final answer of the gate ends its resend, and a hold lets the resend wait: neither
+ * says whether the message arrived.
+ */
+function openUncertainty({ own, uncertain }: MessageFacts): UncertainFact | null {
+  if (!own || !uncertain) return null;
+  switch (own.kind) {
+    case 'uncertain':
+      return uncertain;
+    case 'held':
+      return own.step === uncertain.step ? uncertain : null;
+    case 'refused':
+      return own.afterUncertain ? uncertain : null;
+    case 'retry':
+    case 'submitted':
+    case 'failed':
+    case 'unconfirmed':
+      return null;
     default:
       return own satisfies never;
   }
@@ -92,10 +119,11 @@ export function statusOf(facts: MessageFacts): StatusOfMessage {
 const ENDED_UNSENT: ReadonlySet<string> = new Set(['failed', 'refused', 'unconfirmed']);
 
 /** Evidence of failure settles what the sender holds for accepted or does not know; a retry that it plans already knows better. */
-function failureThatCounts({ own, failures }: MessageFacts): EvidenceOfFailure | null {
+function failureThatCounts({ own, failures }: MessageFacts, uncertain: UncertainFact | null): EvidenceOfFailure | null {
   const last = failures.at(-1);
   if (!last) return null;
   if (!own) return last;
+  if (uncertain) return failures.findLast((failure) => failure.attempt === uncertain.attempt) ?? null;
   switch (own.kind) {
     case 'submitted':
     case 'uncertain':
@@ -160,6 +188,8 @@ export const ENDED_STATUSES: ReadonlySet<MessageStatus> = new Set([
 const MS_DIGITS = 10_000_000_000;
 const PER_STEP = 100;
 const MOST_EVIDENCE = 48;
+/** Of other kinds, the record does not keep that an outcome was uncertain once. */
+const WITH_UNCERTAINTY: ReadonlySet<string> = new Set(['uncertain', 'held', 'refused']);
 /** A hold may be a little earlier than due: `not yet`, by the gate's clock. */
 const DAY_MS = 86_400_000;
 const MOST_STEPS = 8_999;
@@ -172,6 +202,7 @@ const MOST_STEPS = 8_999;
  */
 export function sequenceOf(facts: MessageFacts, evidenceEnded = false): number {
   const evidence =
+    Number(facts.uncertain !== null && WITH_UNCERTAINTY.has(facts.own?.kind ?? '')) +
     Number(facts.sentAt !== null) +
     Number(facts.deliveredAt !== null) +
     Number(facts.readAt !== null) +

@@ -63,7 +63,17 @@ describe('what a sender says', () => {
     ['an uncertain outcome', [uncertain()], { status: 'uncertain', reason: 'deadline', final: false, reachedProvider: 'maybe' }],
     ['a window without evidence', [uncertain(), unconfirmed()], { status: 'unconfirmed', final: true, reachedProvider: 'maybe' }],
     ['a cancel', [refused()], { status: 'cancelled', reason: 'cancelled', final: true, reachedProvider: 'no' }],
-    ['a cancel of a resend', [uncertain(), refused(3, true)], { status: 'cancelled', reachedProvider: 'maybe' }],
+    [
+      'a cancel of a resend, which leaves the uncertainty',
+      [uncertain(), refused(3, true)],
+      { status: 'uncertain', reason: 'deadline', reachedProvider: 'maybe' },
+    ],
+    ['a resend that is held', [uncertain(), held(2, DUE + 55)], { status: 'uncertain', final: false, reachedProvider: 'maybe' }],
+    [
+      'a resend that was not sent, and then cancelled',
+      [uncertain(), retry(4, 2), refused(5)],
+      { status: 'cancelled', reachedProvider: 'maybe' },
+    ],
   ] as const)('%s', (_, facts, expected) => expect(status(...facts)).toMatchObject(expected));
 });
 
@@ -88,6 +98,7 @@ describe('what a provider says', () => {
     ['before the sender said anything', [evidence('sent')], { status: 'sent' }],
     ['evidence settles what is uncertain', [uncertain(), evidence('sent')], { status: 'sent', reachedProvider: 'yes' }],
     ['evidence of failure too', [uncertain(), evidence('failed')], { status: 'failed', reachedProvider: 'yes' }],
+    ['also when its resend was cancelled', [uncertain(), refused(3, true), evidence('failed')], { status: 'failed' }],
     ['and what was given up', [uncertain(), unconfirmed(), evidence('delivered')], { status: 'delivered', correction: true }],
     ['sent, though cancelled', [refused(3), evidence('sent')], { status: 'sent', correction: true, reachedProvider: 'yes' }],
     ['something unknown', [submitted(), evidence('unknown')], { status: 'submitted' }],
@@ -109,6 +120,11 @@ describe('several attempts', () => {
       { status: 'waiting', reason: 'retry' },
     ],
     ['evidence for the rejected attempt does not undo the rejection', [failed(2, 1), evidence('sent', 1)], { status: 'failed' }],
+    [
+      'but what only waited too long was not rejected',
+      [retry(2, 1), failed(3, 1, false), evidence('sent', 1)],
+      { status: 'sent', correction: true },
+    ],
     ['evidence for another one does', [evidence('sent', 1), failed(4, 2)], { status: 'sent', correction: true }],
     ['the name of the last attempt is shown', [submitted(4, 2), evidence('sent', 1)], { status: 'sent' }],
   ] as const)('%s', (_, facts, expected) => expect(status(...facts)).toMatchObject(expected));

@@ -63,7 +63,7 @@ function readStatus(status: Json, fallbackAtMs: number): WhatsAppStatus | null {
     providerMessageId,
     token,
     kind: known ? (word as ReceiptKind) : 'unknown',
-    unknownStatus: known ? null : word.slice(0, 64),
+    unknownStatus: known ? null : shortText(word, 64),
     providerAtMs: secondsToMs(status.timestamp) ?? fallbackAtMs,
     error: readError(list(status.errors)[0]),
   };
@@ -71,9 +71,9 @@ function readStatus(status: Json, fallbackAtMs: number): WhatsAppStatus | null {
 
 function readError(error: Json | undefined): WhatsAppStatus['error'] {
   if (!error) return null;
-  const code = typeof error.code === 'number' || typeof error.code === 'string' ? String(error.code).slice(0, 32) : 'none';
-  const details = isRecord(error.error_data) ? text(error.error_data.details) : null;
-  return { code, text: (details ?? text(error.message) ?? text(error.title))?.slice(0, 500) ?? null };
+  const code = typeof error.code === 'number' ? String(error.code) : shortText(error.code, 32);
+  const details = isRecord(error.error_data) ? shortText(error.error_data.details, 500) : null;
+  return { code: code ?? 'none', text: details ?? shortText(error.message, 500) ?? shortText(error.title, 500) };
 }
 
 type Json = Record<string, unknown>;
@@ -98,8 +98,18 @@ function list(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
+/** Control characters and halves of surrogate pairs: PostgreSQL refuses the first in text and the second when JSON is read. */
+// eslint-disable-next-line no-control-regex
+const UNSTORABLE = /[\u0000-\u001f\u007f]|\p{Cs}/gu;
+
 function text(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? value : null;
+  if (typeof value !== 'string' || value === '') return null;
+  return value.replace(UNSTORABLE, ' ');
+}
+
+/** Cut before it is cleaned: the cut may fall between the halves of a character. */
+function shortText(value: unknown, length: number): string | null {
+  return text(typeof value === 'string' ? value.slice(0, length) : value);
 }
 
 /** Meta writes seconds, as text in statuses and as a number elsewhere. */

@@ -1,0 +1,199 @@
+import { uuidText } from '#contracts/ids';
+import { systemClock } from '#runtime/clock';
+import { plans, Stage, tells, tokenOf, webhook, type Campaign, type Told } from '../../test-support/stage';
+import { RebuildReadModel } from './rebuild-read-model';
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await Stage.open();
+});
+afterAll(() => stage?.close());
+
+const DUE = 1_782_900_000_000;
+const seconds = DUE / 1_000;
+const at = (ms: number) => new Date(DUE + ms).toISOString();
+
+interface Recorded {
+  claim?: Record<string, unknown>;
+  waiting?: { reason: string; since: string; wake_at: string; gives_up_at: string };
+  attempts?: Array<Record<string, unknown>>;
+}
+
+/** The sender's own rows, as they are after what it told. */
+async function record(run: Campaign, position: number, { claim, waiting, attempts = [] }: Recorded): Promise<void> {
+  const insert = (table: string, row: Record<string, unknown>) =>
+    stage.sql.query(
+      `INSERT INTO sender.${table} (${Object.keys(row).join(', ')}) VALUES (${Object.keys(row)
+        .map((_, place) => `$${place + 1}`)
+        .join(', ')})`,
+      Object.values(row),
+    );
+  const message = {
+    occurrence_id: run.occurrence(position),
+    schedule_id: uuidText(run.scheduleId),
+    number_id: uuidText(run.numberId),
+  };
+  const about = { ...message, revision: 1, position, priority: 5, due_at: at(0) };
+  if (claim) await insert('claim', { ...about, ...(claim.attempt === 0 ? {} : { deadline: at(10_000) }), ...claim });
+  if (waiting) await insert('waiting', { ...about, attempt: claim?.attempt ?? 0, ...waiting });
+  for (const [index, attempt] of attempts.entries()) {
+    const id = { occurrence_id: run.occurrence(position), attempt: index + 1 };
+    await insert('attempt_begun', { ...id, begun_at: at(1), instance: 'test' });
+    if (attempt.outcome) await insert('attempt_outcome', { ...id, applied: true, ...attempt });
+  }
+}
+
+it('gives the same rows and counters from the record as the events gave', async () => {
+  const run = await stage.campaign(1_000, { dueAt: DUE });
+  const wamid = (position: number) => `wamid.${run.runId.toString('hex')}.${position}`;
+  const said = (position: number, status: string, second: number, code?: number, attempt = 1): Told =>
+    webhook([{ wamid: wamid(position), token: tokenOf(run, position, attempt), status, at: seconds + second, code }]);
+  const accepted = (position: number) => ({
+    outcome: 'accepted',
+    called_at: at(480),
+    ended_at: at(500),
+    provider_message_id: wamid(position),
+    waits: JSON.stringify([{ reason: 'pace', ms: 12 }]),
+  });
+  const acceptedClaim = (position: number, more: Record<string, unknown> = {}) => ({
+    state: 'accepted',
+    step: 2,
+    attempt: 1,
+    updated_at: at(500),
+    called_at: at(480),
+    provider_message_id: wamid(position),
+    ...more,
+  });
+  const scenarios: Array<{ told: (position: number) => Told[]; recorded: (position: number) => Recorded }> = [
+    {
+      told: (p) => [tells.submitted(run, p, { wamid: wamid(p) }), said(p, 'sent', 2), said(p, 'delivered', 3)],
+      recorded: (p) => ({ claim: acceptedClaim(p), attempts: [accepted(p)] }),
+    },
+    {
+      told: (p) => [tells.submitted(run, p, { wamid: wamid(p) }), said(p, 'failed', 3, 131026)],
+      recorded: (p) => ({ claim: acceptedClaim(p), attempts: [accepted(p)] }),
+    },
+    {
+      told: (p) => [tells.retry(run, p), tells.submitted(run, p, { wamid: wamid(p), step: 4, attempt: 2 })],
+      recorded: (p) => ({
+        claim: acceptedClaim(p, { step: 4, attempt: 2 }),
+        attempts: [
+          {
+            outcome: 'retry',
+            called_at: at(390),
+            ended_at: at(400),
+            error_code: 'provider_unavailable',
+            provider_code: '131016',
+          },
+          accepted(p),
+        ],
+      }),
+    },
+    {
+      told: (p) => [tells.failed(run, p)],
+      recorded: () => ({
+        claim: { state: 'failed', step: 2, attempt: 1, updated_at: at(600), error_code: 'template_parameters' },
+        attempts: [
+          {
+            outcome: 'failed',
+            called_at: at(580),
+            ended_at: at(600),
+            error_code: 'template_parameters',
+            provider_code: '132000',
+            text: 'parameters',
+          },
+        ],
+      }),
+    },
+    {
+      told: (p) => [tells.retry(run, p)],
+      recorded: () => ({
+        claim: {
+          state: 'retry_wait',
+          step: 2,
+          attempt: 1,
+          updated_at: at(400),
+          reason: 'retry',
+          next_attempt_at: at(120_400),
+          error_code: 'provider_unavailable',
+        },
+        waiting: { reason: 'retry', since: at(400), wake_at: at(120_400), gives_up_at: at(9_000_000) },
+        attempts: [
+          {
+            outcome: 'retry',
+            called_at: at(390),
+            ended_at: at(400),
+            error_code: 'provider_unavailable',
+            provider_code: '131016',
+          },
+        ],
+      }),
+    },
+    {
+      told: (p) => [tells.uncertain(run, p)],
+      recorded: () => ({
+        claim: { state: 'uncertain', step: 2, attempt: 1, updated_at: at(700), sweep_at: at(900_700), reason: 'deadline' },
+        attempts: [{ outcome: 'uncertain', called_at: at(680), ended_at: at(700), error_code: 'deadline' }],
+      }),
+    },
+    {
+      told: (p) => [tells.uncertain(run, p), tells.unconfirmed(run, p)],
+      recorded: () => ({
+        claim: { state: 'unconfirmed', step: 3, attempt: 1, updated_at: at(900_700), reason: 'deadline' },
+        attempts: [{ outcome: 'uncertain', called_at: at(680), ended_at: at(700), error_code: 'deadline' }],
+      }),
+    },
+    {
+      told: (p) => [tells.refused(run, p, 'expired')],
+      recorded: () => ({ claim: { state: 'expired', step: 1, attempt: 0, updated_at: at(200), reason: 'expired' } }),
+    },
+    // Only evidence: the sender died before it told anything, and its sweeper has not come by yet.
+    {
+      told: (p) => [said(p, 'sent', 4)],
+      recorded: () => ({ claim: { state: 'sending', step: 1, attempt: 1, sweep_at: at(15_000) }, attempts: [{}] }),
+    },
+  ];
+  const events: Told[] = [plans.planned(run)];
+  for (let position = 0; position < 90; position++) {
+    const { told, recorded } = scenarios[position % scenarios.length]!;
+    events.push(...told(position));
+    await record(run, position, recorded(position));
+  }
+  events.push(plans.range(run, 100, 900), plans.range(run, 50, 120, { status: 'expired', at: DUE + 1 }));
+  const projection = stage.projection();
+  for (let from = 0; from < events.length; from += 25)
+    await projection.project([stage.batch('deliveries', 0, events.slice(from, from + 25))]);
+
+  const rows = async () => (await stage.messages(run)).map(({ updated_at: _, ...row }) => row);
+  const before = { rows: await rows(), counts: await stage.counts(run) };
+  expect(before.rows).toHaveLength(90);
+  expect(before.counts).toEqual({
+    delivered: 10,
+    'failed/recipient_unreachable': 10,
+    submitted: 10,
+    'failed/template_parameters': 10,
+    'waiting/retry': 10,
+    'uncertain/deadline': 10,
+    unconfirmed: 10,
+    'expired/expired': 10 + 70 - 35,
+    'cancelled/cancelled': 780,
+  });
+
+  const rebuild = new RebuildReadModel(stage.database, systemClock);
+  await stage.sql.query('DELETE FROM receipts.message');
+  await stage.sql.query('UPDATE receipts.run_count SET count = count + 1000');
+  await stage.sql.query('DELETE FROM receipts.answered_chunk');
+  expect(await rebuild.rebuild()).toEqual({ runs: 1, messages: 90 });
+  expect(await rows()).toEqual(before.rows);
+  expect(await stage.counts(run)).toEqual(before.counts);
+
+  // Over rows that are there, and right: nothing changes; and the projection goes on from them.
+  await rebuild.rebuild();
+  expect(await rows()).toEqual(before.rows);
+  await stage.takeOutbox();
+  await projection.project([stage.batch('deliveries', 0, events)]);
+  expect(await rows()).toEqual(before.rows);
+  await projection.project([stage.batch('deliveries', 0, [said(2, 'delivered', 9, undefined, 2)])]);
+  expect(await stage.counts(run)).toEqual({ ...before.counts, delivered: 11, submitted: 9 });
+});
