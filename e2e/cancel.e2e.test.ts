@@ -98,9 +98,9 @@ describe('changes in the middle of sending', () => {
     const { id, runId } = await schedule(on.api, on.numbers[0]!, { recipients: people }, { content: { text: 'first text' } });
     await waitUntil('some of it to be out', async () => (await on.simulator.control.summary()).deliveries >= 60, { everyMs: 5 });
     await on.api.patch(`/v1/schedules/${id}`, { content: { text: 'second text' } }, { 'if-match': '"1"' });
-    await untilSettled(on.api, runId, 20_000);
+    const run = await untilSettled(on.api, runId, 20_000);
     const counts = await received(on.simulator, on.numbers[0]!.phoneNumberId);
-    expect([counts.size, Math.max(...counts.values())]).toEqual([300, 1]);
+    expect([counts.size, Math.max(...counts.values()), run.counts]).toEqual([300, 1, expect.anything()]);
     const requests = await on.simulator.control.requests({ limit: 250 });
     const texts = new Set(requests.map((request) => (request.body as { text: { body: string } }).text.body));
     expect(texts).toContain('second text');
