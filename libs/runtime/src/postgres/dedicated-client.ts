@@ -137,6 +137,8 @@ export class DedicatedClient implements Queryable {
     client.on('notification', ({ channel }) => this.channels.get(channel)?.());
     try {
       await client.connect();
+      // A process that is frozen keeps its connections open, and with them the locks that others wait for. It does not ping.
+      await client.query(`SET idle_session_timeout = ${this.answerTimeoutMs * 3}`);
       for (const channel of this.channels.keys()) await client.query(`LISTEN ${quoted(channel)}`);
       this.client = client;
       this.connection++;
