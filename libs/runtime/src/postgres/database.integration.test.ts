@@ -139,6 +139,19 @@ describe('openDatabase', () => {
     stop.abort();
     expect(await giveUp).toBe('given up');
   });
+
+  it('waits for a role and a database that the first migration has yet to make', async () => {
+    const url = new URL(test.adminUrl);
+    const name = `late_${process.pid}`;
+    url.username = name;
+    url.password = '';
+    const opening = open({ url: url.href });
+    const admin = await open({ url: test.adminUrl });
+    await admin.rows(statement('late_role', `CREATE ROLE ${name} LOGIN`));
+    expect(await (await opening).rows(ONE)).toEqual([{ one: 1 }]);
+    await (await opening).close();
+    await admin.rows(statement('late_role_gone', `DROP ROLE ${name}`));
+  });
 });
 
 describe('retrying', () => {

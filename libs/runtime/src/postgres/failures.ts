@@ -63,6 +63,11 @@ export function isConnectionLoss(error: unknown): boolean {
   return (code !== undefined && LOST_CODES.has(code)) || LOST_TEXT.test(error.message);
 }
 
+/** 28000, 28P01: no such role, or not with this password; 3D000: no such database. All of them are made by the first migration. */
+export function isNotPreparedYet(error: unknown): boolean {
+  return ['28000', '28P01', '3D000'].includes(sqlState(error) ?? '');
+}
+
 /** Deadlock, and "out of shared memory" (the lock table): rolled back for certain, so trying again is always safe. */
 export const ROLLED_BACK_BY_OTHERS: readonly string[] = ['40P01', '53200', '40001'];
 

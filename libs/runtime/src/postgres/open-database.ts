@@ -4,7 +4,7 @@ import type { PostgresDriver } from 'typeorm/driver/postgres/PostgresDriver.js';
 import { PunctualError } from '../errors';
 import { silentLog, type Log } from '../log';
 import type { Database, Queryable, Statement } from './database';
-import { DatabaseBusyError, DatabaseUnavailableError, isConnectionLoss, isServerFault } from './failures';
+import { DatabaseBusyError, DatabaseUnavailableError, isConnectionLoss, isNotPreparedYet, isServerFault } from './failures';
 import { gauge } from '../metrics';
 import { pause } from '../pause';
 import { METRICS } from '../telemetry-names';
@@ -42,10 +42,15 @@ export async function openDatabase(options: DatabaseOptions): Promise<PostgresDa
       return new PooledDatabase(dataSource, options.name);
     } catch (error) {
       await (dataSource.driver as PostgresDriver).master?.end?.().catch(() => undefined);
-      if (!isConnectionLoss(error) || options.signal?.aborted) throw error;
+      if (!(isConnectionLoss(error) || isNotPreparedYet(error)) || options.signal?.aborted) throw error;
       // Often enough to be seen, seldom enough not to fill the log while a server is being set up.
       if (attempt === 1 || attempt % 10 === 0)
-        log.warn('PostgreSQL does not answer yet; trying again every second', { part: options.name, attempt, error });
+        log.warn(
+          isNotPreparedYet(error)
+            ? 'PostgreSQL does not let this role in yet: is the database migrated, and the password in DATABASE_URL right? Trying again every second'
+            : 'PostgreSQL does not answer yet; trying again every second',
+          { part: options.name, attempt, error },
+        );
       await pause(Math.min(1_000, 100 * attempt), options.signal);
     }
   }
