@@ -11,7 +11,7 @@ async function main(): Promise<void> {
   if (unknown.length > 0) throw new Error(`There is no bench called ${unknown.join(', ')}; there are ${BENCHES.join(', ')}.`);
   for (const name of named.length > 0 ? named : BENCHES) {
     process.stdout.write(`\n== ${name}\n`);
-    const bench = require(join(__dirname, `${name}.js`)) as { run(options: { smoke: boolean }): Promise<void> };
+    const bench = (await import(join(__dirname, `${name}.js`))) as { run(options: { smoke: boolean }): Promise<void> };
     await bench.run({ smoke });
   }
 }

@@ -1,7 +1,8 @@
-import { request } from 'undici';
+import { Client } from 'pg';
 import { partitionFor } from '#contracts/murmur2';
 import { TOPICS } from '#contracts/topics';
 import { waitUntil } from '#runtime/wait-until';
+import type { ServiceProcess } from '../tools/local-platform/src/service-process';
 import { recipients, schedule, startInstallation, untilSettled, upload, type Installation } from './support/installation';
 import { achievedRate, arrivals, longestGap, rateOutsideGap } from './support/oracle';
 
@@ -76,13 +77,19 @@ describe('pace', () => {
   });
 });
 
-/** The sender that calls the provider for this number: the one whose metrics name it. */
-async function ownerOf(on: Installation, phoneNumberId: string) {
-  return waitUntil('a sender to own the number', async () => {
-    for (const sender of on.platform.of('sender')) {
-      const text = await (await request(`${sender.url}/metrics`)).body.text();
-      if (text.includes(phoneNumberId)) return sender;
-    }
-    return null;
-  });
+/** The sender that reports credit for this number: the one that owns its partition. */
+async function ownerOf(on: Installation, phoneNumberId: string): Promise<ServiceProcess> {
+  const client = new Client({ connectionString: on.servers.DATABASE_URL });
+  await client.connect();
+  try {
+    return await waitUntil('a sender to own the number', async () => {
+      const { rows } = await client.query<{ sender: string }>(
+        'SELECT c.sender FROM scheduler.number_credit c JOIN api.number n ON n.id = c.number_id WHERE n.provider_number_id = $1',
+        [phoneNumberId],
+      );
+      return on.platform.of('sender').find((sender) => sender.name === rows[0]?.sender);
+    });
+  } finally {
+    await client.end();
+  }
 }

@@ -96,10 +96,8 @@ describe('services that are started first', () => {
     try {
       for (const service of platform.services) {
         await waitUntil(`${service.name} to say what it waits for`, async () => {
-          let reason = '';
           if (await service.isReady()) throw new Error(`${service.name} says it is ready without any server`);
-          reason = service.log();
-          return reason.length > 0;
+          return service.log().length > 0;
         });
       }
       stack = await startLocalStack({

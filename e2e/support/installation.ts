@@ -206,7 +206,7 @@ export async function untilSettled(api: Api, runId: string, deadlineMs = 60_000,
       { deadlineMs, everyMs: 100 },
     );
   } catch (error) {
-    throw new Error(`${(error as Error).message}; its counts: ${JSON.stringify(last?.counts)}`);
+    throw new Error(`${(error as Error).message}; its counts: ${JSON.stringify(last?.counts)}`, { cause: error });
   }
 }
 
