@@ -5,7 +5,7 @@ export interface Topic {
   suffix: string;
   /** What the key is, and what the partition is computed from where that is something else. */
   key: 'schedule id' | 'run id' | 'occurrence id' | 'endpoint id';
-  partitionedBy: 'schedule id' | 'run id' | 'occurrence id' | 'provider identity' | 'event id';
+  partitionedBy: 'schedule id' | 'run id' | 'occurrence id' | 'provider identity' | 'time slice';
   partitions: number;
   retentionDays: number;
   /** Public topics are CloudEvents in binary mode; others may change with any release. */
@@ -64,7 +64,8 @@ export const TOPICS = define({
   webhooks: {
     suffix: 'webhooks',
     key: 'endpoint id',
-    partitionedBy: 'event id',
+    // Whatever comes within 50 ms goes to one partition: a batch for one costs a sixth of six small ones.
+    partitionedBy: 'time slice',
     partitions: 6,
     retentionDays: 7,
     public: false,

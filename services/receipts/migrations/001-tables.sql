@@ -79,8 +79,9 @@ CREATE TABLE receipts.run (
   completed_at timestamptz,
   -- Of RunProgressed and RunCompleted.
   sequence bigint NOT NULL DEFAULT 0,
-  -- Counts moved since they were told last.
+  -- Counts moved since they were told last, at told_at.
   untold boolean NOT NULL DEFAULT false,
+  told_at timestamptz NOT NULL DEFAULT '-infinity',
   -- After it, submitted and sent messages without further evidence are told as final; null until the run is completed.
   evidence_ends_at timestamptz,
   evidence_told_until bytea,
@@ -89,7 +90,7 @@ CREATE TABLE receipts.run (
   CHECK ((hold_reason IS NULL) = (hold_since IS NULL))
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX run_schedule ON receipts.run (schedule_id);
-CREATE INDEX run_untold ON receipts.run (run_id) WHERE untold;
+CREATE INDEX run_untold ON receipts.run (told_at) WHERE untold;
 CREATE INDEX run_evidence_ends ON receipts.run (evidence_ends_at) WHERE evidence_ends_at IS NOT NULL;
 
 -- Messages by status and reason, ranges of refused recipients included. Changed by the difference that a transaction made to

@@ -2,6 +2,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Codec } from '#contracts/codec';
 import { topicName, topicSpecs, type TopicName } from '#contracts/topics';
 import { systemClock } from '#runtime/clock';
+import { consumerStalled } from '#runtime/kafka/consumer-stalled';
 import { openAdmin } from '#runtime/kafka/open-admin';
 import { openBatchConsumer } from '#runtime/kafka/open-batch-consumer';
 import { openProducer } from '#runtime/kafka/open-producer';
@@ -32,7 +33,8 @@ import { TidyParked } from './tidy-parked';
 const SPOOL_BUSY_MS = 100;
 const SPOOL_IDLE_MS = 1_000;
 const TIDY_MS = 600_000;
-const SILENT_MS = 120_000;
+/** How long the projection steps back for acknowledgements, before each transaction. */
+const MOST_POLITE_MS = 250;
 
 export interface Receipts {
   lifecycle: Lifecycle;
@@ -60,6 +62,7 @@ export function composeReceipts(config: ReceiptsConfig, log: Log): Receipts {
   let consumers: BatchConsumer[] = [];
 
   const projector = new Projector(async (batches) => {
+    await webhooks?.intake.quiet(MOST_POLITE_MS);
     await projection!.project(batches);
     relay?.wake();
   });
@@ -130,17 +133,18 @@ export function composeReceipts(config: ReceiptsConfig, log: Log): Receipts {
         const counts = { receipts: partitions.get(topic('receipts'))!, status: partitions.get(topic('status'))! };
         const options = { database, codec, clock: systemClock, partitions: counts, evidenceWindowMs: config.EVIDENCE_WINDOW_MS };
         projection = new Projection(options);
-        const told = new ToldRuns(options);
+        const runs = new ToldRuns({ ...options, progressEveryMs: config.PROGRESS_EVERY_MS });
         const tidy = new TidyParked(database);
-        const wakeAfter = (waitMs: number, work: Promise<number>) =>
-          work.then((count) => {
-            if (count > 0) relay?.wake();
-            return waitMs;
-          });
+        // More is left when a step did all that it does at once.
+        const telling = async (step: Promise<{ told: number; more: boolean }>) => {
+          const { told, more } = await step;
+          if (told > 0) relay?.wake();
+          return more ? 0 : config.PROGRESS_EVERY_MS;
+        };
         repeated = [
           new RepeatStep('spool', async () => ((await intake.relayOnce()) > 0 ? SPOOL_BUSY_MS : SPOOL_IDLE_MS), log),
-          new RepeatStep('progress', () => wakeAfter(config.PROGRESS_EVERY_MS, told.tellProgressOnce()), log),
-          new RepeatStep('evidence-ends', () => wakeAfter(config.PROGRESS_EVERY_MS, told.tellFinalOnce()), log),
+          new RepeatStep('progress', () => telling(runs.tellProgressOnce()), log),
+          new RepeatStep('evidence-ends', () => telling(runs.tellFinalOnce()), log),
           new RepeatStep('tidy', async () => ((await tidy.tidyOnce()) > 0 ? SPOOL_BUSY_MS : TIDY_MS), log),
         ];
         for (const step of repeated) step.start();
@@ -167,10 +171,7 @@ export function composeReceipts(config: ReceiptsConfig, log: Log): Receipts {
       },
       notReady: () =>
         consumers.some(({ health }) => health.lastHeartbeatMs === 0) ? 'not a member of its groups yet' : undefined,
-      notAlive: () =>
-        consumers.some(({ health }) => performance.now() - health.lastFetchMs > SILENT_MS)
-          ? 'nothing was fetched for 120 s'
-          : undefined,
+      notAlive: () => consumers.map(({ health }) => consumerStalled(health)).find((reason) => reason !== undefined),
     });
   return { lifecycle, origin: () => address };
 }

@@ -77,6 +77,7 @@ export class Stage {
       clock: systemClock,
       partitions: { receipts: PARTITIONS, status: PARTITIONS },
       evidenceWindowMs: 5_000,
+      progressEveryMs: 0,
     };
   }
 

@@ -96,7 +96,8 @@ export class Projection {
       ...(await this.catchUp(transaction, written, frames, runs.rows, runs.newlyPlanned)),
     ];
     return [
-      ...recorded.map((one) => receiptRecorded(codec, one)),
+      // A status that we don't know is kept as evidence, but nobody could act on it.
+      ...recorded.filter(({ kind }) => kind !== 'unknown').map((one) => receiptRecorded(codec, one)),
       ...(await this.tell(transaction, told, (run) => frames.get(run) ?? frameOf(runs.rows.get(run)!)!, nowMs)),
       ...runs.outgoing,
     ];

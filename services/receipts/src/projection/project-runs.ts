@@ -151,7 +151,8 @@ function settle(
   nowMs: number,
   evidenceWindowMs: number,
 ): Outgoing[] {
-  if (moved) row.untold = true;
+  // A run of one message is told by that message.
+  if (moved && row.total !== 1) row.untold = true;
   if (row.total === null) return [];
   const completed = endedOf(counts) >= row.total;
   if (!completed) {
