@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { topicSpecs } from '#contracts/topics';
 import { kafkaClient } from '#runtime/kafka/connection';
+import { openAdmin } from '#runtime/kafka/open-admin';
 import { cloneDatabase, dropDatabase } from './template-database';
 
 /** The roles that the migrations create. */
@@ -44,17 +45,12 @@ export function uniquePrefix(): string {
 export async function createTopics(prefix: string): Promise<TestTopics> {
   const topics = topicSpecs(prefix);
   const names = topics.map(({ name }) => name);
-  await withAdmin(async (admin) => {
-    await admin.createTopics({
-      waitForLeaders: true,
-      topics: topics.map(({ name, partitions, config }) => ({
-        topic: name,
-        numPartitions: partitions,
-        replicationFactor: -1,
-        configEntries: Object.entries(config).map(([key, value]) => ({ name: key, value })),
-      })),
-    });
-  });
+  const admin = await openAdmin({ clientId: 'punctual-tests', brokers: serverAddress('KAFKA_BROKERS').split(',') });
+  try {
+    await admin.ensureTopics(topics);
+  } finally {
+    await admin.close();
+  }
   return { names, drop: () => withAdmin((admin) => admin.deleteTopics({ topics: names })) };
 }
 
