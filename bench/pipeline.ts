@@ -31,7 +31,8 @@ export async function run({ smoke }: { smoke: boolean }): Promise<void> {
     },
     async (on) => {
       const each = count / NUMBERS;
-      const audiences = await Promise.all(on.numbers.map((_, index) => upload(on.api, recipients(each, index * each))));
+      const audiences: string[] = [];
+      for (const index of on.numbers.keys()) audiences.push(await upload(on.api, recipients(each, index * each)));
       const before = on.platform.services.map((service) => usageOf(service.pid!)!.cpuSeconds);
       const runs = await Promise.all(
         on.numbers.map((number, index) => schedule(on.api, number, { audienceId: audiences[index]! })),

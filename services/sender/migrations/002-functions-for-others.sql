@@ -293,7 +293,8 @@ AS $$
   WHERE c.occurrence_id BETWEEN sender.run_begin(p_run_id) AND sender.run_end(p_run_id)
 $$;
 
--- The scheduler gives messages up that nobody answered for. Whatever the gate has answered meanwhile stays.
+-- The scheduler gives messages up that nobody answered for; whatever the gate has answered meanwhile stays. The sender refuses
+-- what has no content or no recipient: such a message can never be sent, so its waiting row ends with it.
 CREATE FUNCTION sender.refuse_unanswered(
   p_schedule_id uuid, p_occurrence_ids bytea[], p_positions int[], p_due_at timestamptz, p_status text, p_reason text
 ) RETURNS int
@@ -316,7 +317,8 @@ BEGIN
       claimed_at, updated_at, state, reason)
     SELECT n.id, p_schedule_id, v_gate.number_id, v_gate.revision, n.pos, 5, 0, p_due_at, v_now, v_now, p_status, p_reason
     FROM (SELECT DISTINCT ON (u.id) u.id, u.pos FROM unnest(p_occurrence_ids, p_positions) AS u (id, pos) ORDER BY u.id) AS n
-    WHERE NOT EXISTS (SELECT FROM sender.waiting w WHERE w.occurrence_id = n.id)
+    WHERE p_reason IN ('content_missing', 'recipient_missing')
+      OR NOT EXISTS (SELECT FROM sender.waiting w WHERE w.occurrence_id = n.id)
     ORDER BY n.id
     ON CONFLICT (occurrence_id) DO NOTHING
     RETURNING *
@@ -324,6 +326,8 @@ BEGIN
     INSERT INTO sender.outbox (lane, topic, key, draft)
     SELECT sender.draft_lane(e.occurrence_id), 'deliveries', e.occurrence_id, sender.refused_draft(e::sender.claim, v_gate.tenant_id, p_status, p_reason, false, v_now)
     FROM ended e ORDER BY e.occurrence_id
+  ), unheld AS (
+    DELETE FROM sender.waiting w USING ended e WHERE w.occurrence_id = e.occurrence_id
   )
   SELECT count(*) INTO v_count FROM ended;
   RETURN v_count;

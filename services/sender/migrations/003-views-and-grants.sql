@@ -48,8 +48,8 @@ GRANT EXECUTE ON FUNCTION sender.count_answered(bytea), sender.answered_in_run(b
   sender.refuse_unanswered(uuid, bytea[], int[], timestamptz, text, text) TO punctual_scheduler;
 
 -- The sender changes its tables through functions that run with its own rights. It never writes the gate but for run holds.
-GRANT EXECUTE ON FUNCTION sender.run_begin(bytea), sender.run_end(bytea), sender.stripe(uuid), sender.clear_number_hold(uuid)
-  TO punctual_sender;
+GRANT EXECUTE ON FUNCTION sender.run_begin(bytea), sender.run_end(bytea), sender.stripe(uuid), sender.clear_number_hold(uuid),
+  sender.refuse_unanswered(uuid, bytea[], int[], timestamptz, text, text) TO punctual_sender;
 GRANT SELECT ON ALL TABLES IN SCHEMA sender TO punctual_sender;
 GRANT UPDATE (first_outcomes, first_template_failures, run_hold_reason, run_hold_since, run_hold_detail, updated_at)
   ON sender.gate TO punctual_sender;

@@ -29,6 +29,8 @@ export interface ClaimBatchesOptions {
 /** What comes within this time goes to the gate together: one claim a statement is 5,800/s, fifty are 70,000/s. */
 const COLLECT_MS = 2;
 const MOST_OUT = 6;
+/** What the gate could not take alone that often is put aside. */
+const MOST_FAULTS = 5;
 /** When the gate is slower than this its messages miss their slots; asking still earlier would only let a cancel come too late. */
 const MOST_LEAD_MS = 400;
 
@@ -132,7 +134,12 @@ export class ClaimBatches {
       // One message that the gate can't take must not stop the others.
       for (const claiming of batch) await this.ask([claiming]);
     } else {
-      await this.park(batch[0]!, error);
+      const { message } = batch[0]!;
+      message.faults = (message.faults ?? 0) + 1;
+      if (message.faults >= MOST_FAULTS) return this.park(batch[0]!, error);
+      this.failures++;
+      this.failedAt = this.options.clock.monotonicMs();
+      this.options.onUnanswered(batch);
     }
   }
 

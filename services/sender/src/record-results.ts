@@ -6,6 +6,8 @@ import { senderMetrics } from './sender-metrics';
 
 const COLLECT_MS = 3;
 const MOST_OUT = 4;
+/** What the database refuses alone that often is given up: trying for ever would keep everything else from being claimed. */
+const MOST_FAULTS = 20;
 /** More than this unrecorded, and nothing new is claimed: memory stays bounded however long PostgreSQL is away. */
 const MOST_UNRECORDED = 4_000;
 
@@ -23,6 +25,7 @@ export class ResultRecorder {
   private outItems = 0;
   private readonly recording = new Set<AttemptResult[]>();
   private failures = 0;
+  private readonly faults = new WeakMap<AttemptResult, number>();
 
   constructor(private readonly options: ResultRecorderOptions) {}
 
@@ -86,9 +89,14 @@ export class ResultRecorder {
       } else if (batch.length > 1) {
         for (const result of batch) await this.record([result]);
       } else {
-        log.error('a result can not be recorded; its claim becomes uncertain at its deadline, and evidence settles it', {
-          error,
-        });
+        const faults = (this.faults.get(batch[0]!) ?? 0) + 1;
+        this.faults.set(batch[0]!, faults);
+        this.failures++;
+        if (faults < MOST_FAULTS) this.collected.push(...batch);
+        else
+          log.error('a result can not be recorded; its claim becomes uncertain at its deadline, and evidence settles it', {
+            error,
+          });
       }
     } finally {
       this.recording.delete(batch);

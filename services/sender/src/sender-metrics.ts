@@ -36,6 +36,8 @@ export interface LaneFigures {
   ready: number;
   inFlight: number;
   blocked: number;
+  /** What the numbers with work may send now, all together; the sends beside it tell what is reached. */
+  allowedPerSecond: number;
 }
 
 export function observeLanes(read: () => LaneFigures & { redisAvailable: boolean; unrecorded: number }): () => void {
@@ -44,6 +46,7 @@ export function observeLanes(read: () => LaneFigures & { redisAvailable: boolean
     return [
       { value: figures.lanes, labels: { what: 'lanes' } },
       { value: figures.blocked, labels: { what: 'blocked_lanes' } },
+      { value: figures.allowedPerSecond, labels: { what: 'allowed_per_second' } },
       { value: figures.queued, labels: { what: 'queued' } },
       { value: figures.claiming, labels: { what: 'at_the_gate' } },
       { value: figures.ready, labels: { what: 'claimed' } },

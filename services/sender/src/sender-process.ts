@@ -91,7 +91,7 @@ export function senderProcess(config: SenderConfig, log: Log, exit?: (code: numb
         sender = app.get(Sender);
         relay = app.get(OutboxRelay);
         await relay.start();
-        await Promise.all([app.listen(), sender.start()]);
+        await Promise.all([app.listen(), sender.start(signal)]);
       },
       drain: () => sender?.drain(),
       stop: async () => {

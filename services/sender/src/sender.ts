@@ -3,6 +3,7 @@ import type { Log } from '#runtime/log';
 import { pause } from '#runtime/pause';
 import { SESSION_TIMEOUT_MS } from '#runtime/kafka/consumer-session';
 import type { HandoverConsumer } from '#runtime/kafka/port';
+import { retrying } from '#runtime/postgres/retrying';
 import type { ApplyEffects } from './apply-effects';
 import type { Lanes } from './lane/lanes';
 import type { LaneMessage } from './lane/lane-message';
@@ -70,7 +71,7 @@ export class Sender {
     return this.draining;
   }
 
-  async start(): Promise<void> {
+  async start(signal: AbortSignal): Promise<void> {
     const { parts } = this;
     parts.slots.onRestart(() => {
       parts.lanes.dropSlots();
@@ -81,8 +82,8 @@ export class Sender {
       redisAvailable: parts.slots.available,
       unrecorded: parts.results.unrecorded,
     }));
-    await parts.gate.ensureClaimPartitions();
-    await parts.refresh.refreshOnce();
+    await retrying(() => parts.gate.ensureClaimPartitions(), { idempotent: true, attempts: Number.POSITIVE_INFINITY, signal });
+    await retrying(() => parts.refresh.refreshOnce(), { idempotent: true, attempts: Number.POSITIVE_INFINITY, signal });
     this.repeat('sweeping claims', parts.sweepEveryMs, () => parts.sweeping.sweepOnce());
     this.repeat('sweeping waits', SWEEP_WAITING_EVERY_MS, () => parts.sweeping.sweepWaitingOnce());
     this.repeat('making partitions', PARTITIONS_EVERY_MS, () => parts.gate.ensureClaimPartitions());
@@ -132,10 +133,12 @@ export class Sender {
   }
 
   figures(): LaneFigures {
-    const figures = { lanes: 0, queued: 0, claiming: 0, ready: 0, inFlight: 0, blocked: 0 };
+    const figures = { lanes: 0, queued: 0, claiming: 0, ready: 0, inFlight: 0, blocked: 0, allowedPerSecond: 0 };
+    const now = this.parts.clock.monotonicMs();
     for (const lane of this.parts.lanes.all()) {
       if (lane.block !== 'not_owned') figures.lanes++;
       if (lane.block !== null && lane.block !== 'not_owned') figures.blocked++;
+      if (lane.active && lane.block === null) figures.allowedPerSecond += lane.pace.rate.at(now);
       figures.queued += lane.loading + lane.queue.size;
       figures.claiming += lane.claiming;
       figures.ready += lane.ready.size;

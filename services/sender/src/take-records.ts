@@ -73,8 +73,7 @@ export class TakeRecords {
   /** A message that passes the gate next, when its content and its recipient are at hand. */
   take(lane: NumberLane, item: DueItem, origin: Origin, traceparent: string | null, receivedAt: number): void {
     const ref = { ...item, recipientHash: recipientHashOf(item.occurrenceId) };
-    let found: Found | Missing | Promise<Found | Missing>;
-    found = this.options.source.find(ref);
+    const found = this.options.source.find(ref);
     if (!(found instanceof Promise)) {
       if ('missing' in found) void this.refuse(lane, item, origin, found.missing);
       else this.options.enqueue(lane, { item, priority: item.priority, origin, traceparent, receivedAt, found });

@@ -16,6 +16,8 @@ export interface LaneMessage {
   found: Found;
   /** The gate was asked before and its answer was lost: what it calls a duplicate now may be our own claim. */
   askedBefore?: boolean;
+  /** How often the gate failed on this very message. */
+  faults?: number;
 }
 
 export interface ClaimedMessage {

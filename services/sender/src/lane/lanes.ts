@@ -65,6 +65,7 @@ export class Lanes {
     for (const lane of this.byNumber.values()) {
       if (!partitions.includes(lane.partition) || lane.block === 'not_owned') continue;
       lane.block = 'not_owned';
+      lane.hold = null;
       lane.ownership++;
       lane.pace.dropSlots();
       const queued = lane.queue.remove(() => true);

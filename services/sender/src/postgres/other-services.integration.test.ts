@@ -165,6 +165,23 @@ test('the scheduler sees what is answered, and gives up only what is not', async
   ).toEqual([{ revision: 1, status: 'paused', run_hold_reason: null }]);
 });
 
+test('the sender refuses what has no content or no recipient, also while it waits, and never what is claimed', async () => {
+  const schedule = await world.openSchedule();
+  const [claimed, waiting, fresh] = [0, 1, 2].map((position) => dueItem(schedule, { position }));
+  await world.decideOne(claimed!);
+  await world.changeGate(schedule, 'pause');
+  await world.decideOne(waiting!);
+  const refuse = statement(
+    'missing',
+    `SELECT sender.refuse_unanswered($1, $2, $3, now(), 'refused', 'content_missing') AS refused`,
+  );
+  const ids = [claimed!, waiting!, fresh!].map((item) => item.occurrenceId);
+  expect(await world.sender.rows(refuse, [schedule.scheduleId, ids, [0, 1, 2]])).toEqual([{ refused: 2 }]);
+  expect(await world.claim(claimed!)).toMatchObject({ state: 'sending' });
+  expect(await world.claim(waiting!)).toMatchObject({ state: 'refused', reason: 'content_missing' });
+  expect(await world.waiting(waiting!)).toBeUndefined();
+});
+
 test('the api sees claims, waits, attempts and what is live', async () => {
   const schedule = await world.openSchedule();
   const items = await oneOfEach(schedule);

@@ -177,7 +177,9 @@ export class SenderUnderTest {
       ratePerSecond,
       credentials,
     ]);
-    await this.simulator.control.configure({ numbers: [{ phoneNumberId: providerNumberId, ratePerSecond: enforced ? ratePerSecond : null }] });
+    await this.simulator.control.configure({
+      numbers: [{ phoneNumberId: providerNumberId, ratePerSecond: enforced ? ratePerSecond : null }],
+    });
     return { numberId, providerNumberId, providerIdentity, partition: of, ratePerSecond };
   }
 

@@ -8,7 +8,7 @@ import { buildRequest } from './build-request';
 const INES = { to: '+12025550143', parameters: { firstName: 'Ines', discount: '20%', code: 'autumn?c=7f3' } };
 const TOKEN = attemptToken(Buffer.alloc(32, 1), Buffer.alloc(20, 2), 1);
 
-function built(content: MessageContent, recipient: Parameters<typeof buildRequest>[1] = INES): any {
+function built(content: MessageContent, recipient: Parameters<typeof buildRequest>[1] = INES): ReturnType<typeof JSON.parse> {
   const request = buildRequest(messageContent.parse(content) as MessageContent, recipient, TOKEN);
   if (!request.ok) throw new Error(`missing ${request.missing.join()}`);
   return JSON.parse(request.body);
