@@ -48,7 +48,7 @@ const built = check('type check and build', 'npm', ['run', '--silent', 'build'])
 tests('unit');
 if (built) {
   tests('integration', '--maxWorkers=2');
-  tests('e2e', '--runInBand');
+  tests('e2e', '--runInBand', '--testTimeout=240000');
   check('one iteration of every bench', 'node', ['dist/bench/run-benches.js', '--smoke']);
 }
 
