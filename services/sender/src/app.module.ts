@@ -87,7 +87,7 @@ function composeSender(servers: SenderServers, gate: PostgresGate, codec: Codec)
   const horizonMs = config.SLOT_HORIZON_MS;
   const results = { evidenceWindowMs: config.EVIDENCE_WINDOW_MS, resendAfterMs: config.RESEND_AFTER_MS };
   const circuits = { test: new HostCircuit(), live: new HostCircuit() };
-  const lanes = new Lanes({ horizonMs, now: () => clock.monotonicMs() });
+  const lanes = new Lanes({ horizonMs, marginMs: config.PACE_MARGIN_MS, now: () => clock.monotonicMs() });
   lanes.setPartitionCount(servers.partitionCounts.get(executionsTopic) ?? 1);
   const numbers = new NumberDirectory(database, keyFrom(config.CREDENTIALS_KEY), log);
   const consumer = openHandoverConsumer({

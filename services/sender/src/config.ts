@@ -45,6 +45,9 @@ export const senderConfig = z.object({
     .default(2_000)
     .describe('How much work each number takes on, in time at its rate'),
   SLOT_HORIZON_MS: milliseconds({ min: 250, max: 1_000 }).default(500).describe('How far ahead send slots are booked'),
+  PACE_MARGIN_MS: milliseconds({ min: 0, max: 200 })
+    .default(10)
+    .describe('How unevenly long calls may be on their way before a provider sees more than the rate; 10 ms cost 1 % of it'),
   HEALTH_PROBE_MS: milliseconds({ min: 100 })
     .default(60_000)
     .describe('How often a provider is asked about a number that is held without an end'),

@@ -12,6 +12,7 @@ const FORGET_AFTER_MS = 60_000;
 
 export interface LanesOptions {
   horizonMs: number;
+  marginMs: number;
   /** Monotonic. */
   now(): number;
 }
@@ -93,7 +94,7 @@ export class Lanes {
       providerIdentity,
       partition,
       ratePerSecond,
-      this.options.horizonMs,
+      this.options,
       this.options.now(),
       learnedRate,
     );

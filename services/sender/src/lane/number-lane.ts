@@ -37,11 +37,11 @@ export class NumberLane {
     readonly providerIdentity: string,
     readonly partition: number,
     ratePerSecond: number,
-    horizonMs: number,
+    pacing: { horizonMs: number; marginMs: number },
     now: number,
     learnedRate?: number,
   ) {
-    this.pace = new NumberPace(ratePerSecond, horizonMs, learnedRate, now);
+    this.pace = new NumberPace(ratePerSecond, pacing.horizonMs, learnedRate, now, pacing.marginMs);
   }
 
   /** What came and is not sent yet: what the scheduler's credit is lessened by. */

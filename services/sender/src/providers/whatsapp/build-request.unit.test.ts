@@ -27,7 +27,7 @@ describe('the request of one send', () => {
         { index: 1, quickReply: 'STOP_PROMO' },
       ],
     });
-    expect(built(content)).toEqual({ ...body, biz_opaque_callback_data: TOKEN });
+    expect(built(content)).toEqual(body);
   });
 
   it('fills a positional body in order', () => {
