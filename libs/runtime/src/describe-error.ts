@@ -1,3 +1,4 @@
+import { isError } from './is-error';
 import { PunctualError } from './errors';
 import { scrub } from './scrub';
 
@@ -19,7 +20,7 @@ const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /** What a log may show of an error: never `detail`, `where`, parameters, response bodies or anything else that quotes input. */
 export function describeError(error: unknown, depth = 0): ErrorDescription {
-  if (!(error instanceof Error)) return { type: error === null ? 'null' : typeof error, message: '[not an Error]' };
+  if (!isError(error)) return { type: error === null ? 'null' : typeof error, message: '[not an Error]' };
   const fields = error as unknown as Record<string, unknown>;
   const code =
     typeof fields.code === 'string' && /^[A-Za-z0-9_]{2,64}$/.test(fields.code) && !/\d{6,}/.test(fields.code)

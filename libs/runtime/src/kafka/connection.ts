@@ -1,3 +1,4 @@
+import { isError } from '../is-error';
 import { Kafka, logLevel, type KafkaConfig, type LogEntry } from 'kafkajs';
 import { silentLog, type Log } from '../log';
 import { pause } from '../pause';
@@ -67,7 +68,7 @@ export async function waitForKafka(options: KafkaOptions, topics: string[], sign
     } catch (error) {
       if (attempt === 1 || attempt % 20 === 0) {
         log.info('waiting for Kafka', {
-          waitingFor: error instanceof Error ? error.message : 'an answer',
+          waitingFor: isError(error) ? error.message : 'an answer',
           attempt,
           address: options.brokers.join(', '),
         });

@@ -1,3 +1,4 @@
+import { isError } from '../is-error';
 import { PunctualError } from '../errors';
 
 /** PostgreSQL can't be reached or went away in the middle. Whether the statement took effect is unknown. */
@@ -29,7 +30,7 @@ export class DatabaseBusyError extends PunctualError {
 
 /** The SQLSTATE of a PostgreSQL error, also when it is wrapped. */
 export function sqlState(error: unknown): string | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+  for (let at = error, depth = 0; isError(at) && depth < 5; at = at.cause, depth++) {
     const { code, severity } = at as Error & { code?: unknown; severity?: unknown };
     if (typeof code === 'string' && severity !== undefined) return code;
   }
@@ -55,7 +56,7 @@ const LOST_TEXT =
 
 export function isConnectionLoss(error: unknown): boolean {
   if (error instanceof DatabaseUnavailableError) return true;
-  if (!(error instanceof Error)) return false;
+  if (!isError(error)) return false;
   const state = sqlState(error);
   if (state !== undefined) return LOST_STATES.test(state);
   if (error instanceof AggregateError) return error.errors.some(isConnectionLoss);
