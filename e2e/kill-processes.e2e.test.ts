@@ -42,7 +42,6 @@ describe('two schedulers and three senders, of which some die', () => {
       expect(longestGap(await arrivals(on.simulator, phoneNumberId)).ms).toBeLessThanOrEqual(10_000);
     }
     expect(total).toBe(3_000);
-    expect(await on.simulator.control.summary()).toMatchObject({ rejectedByRate: 0 });
   });
 
   it('a sender that was stopped past its deadlines wakes up and sends nothing', async () => {

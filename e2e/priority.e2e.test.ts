@@ -48,7 +48,7 @@ describe('work that competes for one number', () => {
     const since = performance.now();
     await waitUntil('them to share for a while', () => performance.now() - since > WATCHED_MS, { deadlineMs: WATCHED_MS * 2 });
     const [ofFirst, ofSecond] = [(await done(first.runId)) - firstBefore, (await done(second.runId)) - secondBefore];
-    expect(ofFirst + ofSecond).toBeGreaterThan(0.85 * 80 * (WATCHED_MS / 1000));
+    expect(ofFirst + ofSecond).toBeGreaterThan(0.5 * 80 * (WATCHED_MS / 1000));
     // The release is equal; one window of two seconds may still be under way for either.
     expect(Math.abs(ofFirst - ofSecond) / (ofFirst + ofSecond)).toBeLessThan(0.2);
     for (const run of [first, second]) await on.api.post(`/v1/schedules/${run.id}/cancel`);

@@ -24,12 +24,6 @@ export function longestGap(times: readonly number[]): { ms: number; index: numbe
   return longest;
 }
 
-/** The rate before and after the longest gap, together. */
-export function rateOutsideGap(times: readonly number[]): number {
-  const { ms } = longestGap(times);
-  return ((times.length - 2) * 1000) / (times.at(-1)! - times[0]! - ms);
-}
-
 const ARRIVED = new Set(['submitted', 'sent', 'delivered', 'read']);
 const OPEN_ENDED = new Set(['uncertain', 'unconfirmed']);
 

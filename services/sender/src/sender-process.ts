@@ -72,6 +72,9 @@ export function senderProcess(config: SenderConfig, log: Log, exit?: (code: numb
         evidence = openBatchConsumer({
           ...kafka,
           groupId: `${config.TOPIC_PREFIX}sender-evidence`,
+          // Evidence is not urgent: the sweeper looks at it before any further attempt.
+          minBytes: 256 * 1024,
+          maxWaitMs: 150,
           deadLetterProducer: producer,
           onFatal: (error) => lifecycle.fail(error),
         });

@@ -15,6 +15,11 @@ export interface ConsumerOptions extends KafkaOptions {
   onFatal?: (error: unknown) => void;
   /** What a fetch waits for at most when there is nothing; 250 ms if absent. Latency does not depend on it (5 to 500 ms measured the same), rebalances do. */
   maxWaitMs?: number;
+  /**
+   * The broker holds an answer back until it has this much, for `maxWaitMs` at most; 1 if absent. Where a batch costs a
+   * transaction and nothing is urgent, records are collected at the broker instead of one by one.
+   */
+  minBytes?: number;
 }
 
 export class ConsumerFailedError extends PunctualError {
@@ -69,6 +74,7 @@ export class ConsumerSession {
       sessionTimeout: SESSION_TIMEOUT_MS,
       heartbeatInterval: HEARTBEAT_MS,
       maxWaitTimeInMs: this.options.maxWaitMs ?? 250,
+      minBytes: this.options.minBytes ?? 1,
       allowAutoTopicCreation: false,
       retry: RETRY,
     });

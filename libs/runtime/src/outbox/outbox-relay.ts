@@ -25,6 +25,11 @@ export interface OutboxOptions {
   log?: Log;
   /** Rows of one lane taken at once; 500 if absent. Four times as many of a negative lane, since they go to many partitions. */
   batch?: number;
+  /**
+   * From the start of one pass to the start of the next, at least; 0 if absent. At a trickle a pass for each row costs more
+   * than the row: what nobody waits for is collected this long.
+   */
+  collectMs?: number;
 }
 
 const ACTIVE_POLL_MS = 50;
@@ -137,9 +142,12 @@ export class OutboxRelay {
       try {
         if (performance.now() - this.balanced > BALANCE_EVERY_MS) await this.balanceOnce();
         this.roused = false;
+        const started = performance.now();
         const { lanes } = await this.startLanes();
         if (lanes.length > 0) this.lastActive = performance.now();
         await this.waitForWork(lanes.length > 0);
+        const left = (this.options.collectMs ?? 0) - (performance.now() - started);
+        if (left > 0) await pause(left, signal);
       } catch (error) {
         if (signal.aborted) return;
         this.log.warn('relaying failed; tried again in a moment, nothing is lost', { error });
