@@ -5,8 +5,9 @@ import { projectRoot } from '#local-stack/project-root';
 import type { StackAddresses } from '#local-stack/start-local-stack';
 import { waitUntil } from '#runtime/wait-until';
 import { createTestDatabase, serverAddress, uniquePrefix } from '../../test-support/isolation';
-import type { Message, Page, Run, Schedule } from '../../tools/demo/src/api-answers';
+import type { Run, Schedule } from '../../tools/demo/src/api-answers';
 import { Api } from '../../tools/demo/src/call-api';
+export { messagesOf } from '../../tools/demo/src/follow-campaign';
 import { startPlatform, type Platform } from '../../tools/local-platform/src/start-platform';
 import { startSimulatorProcess, type RunningSimulator } from '../../tools/local-platform/src/simulator-process';
 import type { ConfigurationInput } from '../../tools/provider-simulator/src/configuration';
@@ -210,19 +211,6 @@ export async function untilSettled(api: Api, runId: string, deadlineMs = 60_000,
   } catch (error) {
     throw new Error(`${(error as Error).message}; its counts: ${JSON.stringify(last?.counts)}`, { cause: error });
   }
-}
-
-export async function messagesOf(api: Api, runId: string): Promise<Message[]> {
-  const all: Message[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: Page<Message> = await api.get(
-      `/v1/runs/${runId}/messages?limit=500${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
-    );
-    all.push(...page.data);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return all;
 }
 
 export const sumOf = (counts: Record<string, number>): number => Object.values(counts).reduce((sum, count) => sum + count, 0);

@@ -26,7 +26,7 @@ import { BatchReader, FACTS, strategyFor, WEBHOOKS } from './kafka/batch-control
 import { METRICS } from './metric-names';
 import { Projection } from './projection/project-batches';
 import { Projector } from './projection/projector';
-import { RepeatStep } from './repeat-step';
+import { RepeatStep } from '#runtime/repeat-step';
 import { ToldRuns } from './tell-runs';
 import { TidyParked } from './tidy-parked';
 

@@ -26,7 +26,7 @@ import { METRICS } from './metric-names';
 import { PlanSchedules } from './plan-schedules';
 import { ReleaseDue } from './release-due';
 import { ReleaseLoop } from './release-loop';
-import { RepeatStep } from './repeat-step';
+import { RepeatStep } from '#runtime/repeat-step';
 import { SettleUnanswered } from './settle-unanswered';
 import { Sweep, type Backlog } from './sweep';
 

@@ -1,5 +1,5 @@
-import type { Log } from '#runtime/log';
-import { pause } from '#runtime/pause';
+import type { Log } from './log';
+import { pause } from './pause';
 
 /** Runs a step again and again; the step answers how long to wait before the next. A failure is reported and waited out. */
 export class RepeatStep {
