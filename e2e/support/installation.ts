@@ -20,7 +20,7 @@ export const SHORT_DEADLINES = {
   EVIDENCE_WINDOW_MS: '5000',
   RESEND_AFTER_MS: '3000',
   // The simulator shares the cores with everything else: what left 1,010 ms apart can be looked at closer together.
-  PACE_MARGIN_MS: '25',
+  PACE_MARGIN_MS: '15',
 };
 
 export interface TestNumber {

@@ -35,6 +35,8 @@ const SPOOL_IDLE_MS = 1_000;
 const TIDY_MS = 600_000;
 /** How long the projection steps back for acknowledgements, before each transaction. */
 const MOST_POLITE_MS = 250;
+/** At a trickle facts are projected and told at most this often: each step costs the same for one as for fifty. */
+const TRICKLE_MS = 250;
 
 export interface Receipts {
   lifecycle: Lifecycle;
@@ -61,11 +63,14 @@ export function composeReceipts(config: ReceiptsConfig, log: Log): Receipts {
   let repeated: RepeatStep[] = [];
   let consumers: BatchConsumer[] = [];
 
-  const projector = new Projector(async (batches) => {
-    await webhooks?.intake.quiet(MOST_POLITE_MS);
-    await projection!.project(batches);
-    relay?.wake();
-  });
+  const projector = new Projector(
+    async (batches) => {
+      await webhooks?.intake.quiet(MOST_POLITE_MS);
+      await projection!.project(batches);
+      relay?.wake();
+    },
+    { restMs: TRICKLE_MS },
+  );
   const reader = new BatchReader(codec, keyFrom(config.TOKEN_KEY), projector, (what, count) => ignored.add(count, { what }));
 
   lifecycle
@@ -110,7 +115,7 @@ export function composeReceipts(config: ReceiptsConfig, log: Log): Receipts {
           databaseUrl,
           schema: 'receipts',
           producer,
-          collectMs: 50,
+          collectMs: TRICKLE_MS,
           topicName: (name) => topic(name as TopicName),
           log,
         });
@@ -163,9 +168,6 @@ export function composeReceipts(config: ReceiptsConfig, log: Log): Receipts {
             groupId: `${config.TOPIC_PREFIX}receipts-${group === WEBHOOKS ? 'webhooks' : 'projector'}`,
             deadLetterProducer: producer,
             mostRecords: 1_000,
-            // A transaction for each record kept a third of a core busy at 80 messages a second.
-            minBytes: 256 * 1024,
-            maxWaitMs: 60,
             onFatal: (error) => lifecycle.fail(error),
           });
           app!.connectMicroservice({ strategy: strategyFor(group as typeof WEBHOOKS, consumer) });

@@ -73,7 +73,7 @@ function composeRelay({ config, log, database, producer, partitionCounts }: Send
     databaseUrl: config.DATABASE_URL.reveal(),
     schema: 'sender',
     producer,
-    collectMs: 30,
+    collectMs: 250,
     encode: draftEncoder(codec),
     topicName: nameOf,
     partitionOf: (topic, key) => partitionFor(key, partitionCounts.get(nameOf(topic)) ?? 1),

@@ -4,7 +4,8 @@ import { isRetriable } from '#runtime/retriable';
 import { MAX_BATCH, type AttemptResult, type GatePort, type ResultOptions } from './postgres/gate-port';
 import { senderMetrics } from './sender-metrics';
 
-const COLLECT_MS = 3;
+/** Nobody waits for a result: what a crash within this time leaves unrecorded, the provider's evidence settles. */
+const COLLECT_MS = 15;
 const MOST_OUT = 4;
 /** What the database refuses alone that often is given up: trying for ever would keep everything else from being claimed. */
 const MOST_FAULTS = 20;

@@ -96,6 +96,7 @@ export class SendMessage {
     this.out.add(claimed);
     let asked = false;
     let calledAt: number | null = null;
+    let written: number | null = null;
     const { ownership } = lane;
     const refuse = (why: string) => {
       lane.pace.giveUp();
@@ -108,7 +109,8 @@ export class SendMessage {
       if (now >= deadlineAt) return refuse('claim_deadline');
       if (now - this.options.lastHeartbeatMs() > this.options.heartbeatFreshMs) return refuse('heartbeat_too_old');
       if (lane.ownership !== ownership || lane.block === 'not_owned' || this.draining) return refuse('not_ours');
-      if (!lane.pace.write(now)) return this.noSlot();
+      written = lane.pace.write(now);
+      if (written === null) return this.noSlot();
       calledAt = clock.nowMs();
       return true;
     };
@@ -121,6 +123,7 @@ export class SendMessage {
       mayWrite,
     });
     if (!asked) lane.pace.giveUp();
+    if (written !== null && outcome.answer.class !== 'unknown') lane.pace.answered(written, outcome.answeredAt);
     lane.inFlight--;
     this.out.delete(claimed);
     if (this.mayTryAgain(lane, ownership, claimed, outcome)) {

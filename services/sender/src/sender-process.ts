@@ -74,7 +74,7 @@ export function senderProcess(config: SenderConfig, log: Log, exit?: (code: numb
           groupId: `${config.TOPIC_PREFIX}sender-evidence`,
           // Evidence is not urgent: the sweeper looks at it before any further attempt.
           minBytes: 256 * 1024,
-          maxWaitMs: 150,
+          maxWaitMs: 400,
           deadLetterProducer: producer,
           onFatal: (error) => lifecycle.fail(error),
         });

@@ -5,6 +5,7 @@ import { projectRoot } from '#local-stack/project-root';
 import { ServerProcess } from '#local-stack/server-process';
 import { waitUntil } from '#runtime/wait-until';
 import { request } from 'undici';
+import { NODE_FLAGS } from './node-flags';
 
 export type ServiceName = 'api' | 'scheduler' | 'sender' | 'receipts';
 
@@ -29,7 +30,7 @@ export class ServiceProcess {
     const server = new ServerProcess(folder, {
       name,
       program: process.execPath,
-      args: ['-r', telemetry, main],
+      args: [...NODE_FLAGS, '-r', telemetry, main],
       cwd: root,
       logFile,
       env: { ...process.env, ...env, HOST: '127.0.0.1', PORT: String(port), INSTANCE_ID: name },

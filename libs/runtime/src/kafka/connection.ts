@@ -2,7 +2,10 @@ import { isError } from '../is-error';
 import { Kafka, logLevel, type KafkaConfig, type LogEntry } from 'kafkajs';
 import { silentLog, type Log } from '../log';
 import { pause } from '../pause';
+import { letIdleConnectionsSleep } from './idle-request-queue';
 import { kafkaSecurity, type KafkaSecurity } from './security';
+
+letIdleConnectionsSleep();
 
 export interface KafkaOptions {
   brokers: string[];

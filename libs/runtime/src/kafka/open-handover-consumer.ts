@@ -4,6 +4,7 @@ import { ConsumerSession, toInRecord, type ConsumerOptions } from './consumer-se
 import { DeadLetters } from './dead-letters';
 import { FinishedPrefix } from './finished-prefix';
 import type { BatchProducer, ConsumerHealth, HandoverConsumer, InBatch, InRecord } from './port';
+import { TimedCommits } from './timed-commits';
 
 export interface HandoverConsumerOptions extends ConsumerOptions {
   deadLetterProducer?: BatchProducer;
@@ -34,9 +35,7 @@ class HandingOverConsumer implements ParkingHandoverConsumer {
   private readonly held = new Map<string, () => void>();
   private assignment = new AbortController();
   private hooks: Hooks | undefined;
-  private commit: EachBatchPayload['commitOffsetsIfNecessary'] | undefined;
-  private committing: Promise<void> | undefined;
-  private timer: NodeJS.Timeout | undefined;
+  private readonly commits: TimedCommits;
 
   constructor(private readonly options: HandoverConsumerOptions) {
     this.log = (options.log ?? silentLog).with({ part: 'kafka-consumer', group: options.groupId });
@@ -48,6 +47,16 @@ class HandingOverConsumer implements ParkingHandoverConsumer {
       },
       eachBatch: (payload) => this.eachBatch(payload),
     });
+    this.commits = new TimedCommits({
+      everyMs: options.commitEveryMs ?? 250,
+      log: this.log,
+      generation: () => this.session.generation,
+      due: () =>
+        [...this.prefixes.values()].flatMap(({ topic, partition, prefix }) => {
+          const next = prefix.toCommit();
+          return next === undefined ? [] : [{ topic, partition, next, done: () => prefix.commitDone(next) }];
+        }),
+    });
   }
 
   get health(): ConsumerHealth {
@@ -56,7 +65,7 @@ class HandingOverConsumer implements ParkingHandoverConsumer {
 
   async run(topics: string[], hooks: Hooks): Promise<void> {
     this.hooks = hooks;
-    this.timer = setInterval(() => void this.commitOnce(), this.options.commitEveryMs ?? 250);
+    this.commits.start();
     await this.session.start(topics);
   }
 
@@ -77,16 +86,13 @@ class HandingOverConsumer implements ParkingHandoverConsumer {
       this.finished(topic, partition, record.offset);
   }
 
-  async commitOnce(): Promise<void> {
-    this.committing ??= this.commitFinished().finally(() => (this.committing = undefined));
-    await this.committing;
+  commitOnce(): Promise<void> {
+    return this.commits.commitOnce();
   }
 
   async stop(): Promise<void> {
-    clearInterval(this.timer);
     await this.session.stop(async () => {
-      await this.committing;
-      await this.commitOnce();
+      await this.commits.stop();
       this.revoke();
     });
     await this.deadLetters.close();
@@ -105,8 +111,7 @@ class HandingOverConsumer implements ParkingHandoverConsumer {
     let of = this.prefixes.get(name);
     if (!of) this.prefixes.set(name, (of = { topic, partition, prefix: new FinishedPrefix() }));
     for (const { offset } of records) of.prefix.receive(offset);
-    // The commit of any payload reaches the whole group; the newest is the one that is sure to be alive.
-    this.commit = payload.commitOffsetsIfNecessary;
+    this.commits.through(payload);
     this.handOver({ topic, partition, records, signal: this.assignment.signal });
     payload.resolveOffset(String(records.at(-1)!.offset));
     if (of.prefix.pending > this.mostUnfinished && !this.held.has(name)) this.held.set(name, payload.pause());
@@ -132,35 +137,12 @@ class HandingOverConsumer implements ParkingHandoverConsumer {
     }
   }
 
-  private async commitFinished(): Promise<void> {
-    const { generation } = this.session;
-    const { commit } = this;
-    const due = [...this.prefixes.values()].flatMap(({ topic, partition, prefix }) => {
-      const next = prefix.toCommit();
-      return next === undefined ? [] : [{ topic, partition, prefix, next }];
-    });
-    if (due.length === 0 || !commit) return;
-    const topics = [...new Set(due.map(({ topic }) => topic))].map((topic) => ({
-      topic,
-      partitions: due.filter((each) => each.topic === topic).map(({ partition, next }) => ({ partition, offset: String(next) })),
-    }));
-    try {
-      await commit({ topics });
-      if (generation === this.session.generation) for (const { prefix, next } of due) prefix.commitDone(next);
-    } catch (error) {
-      // A rebalance or a moving coordinator: the same records come again, or the next tick commits them.
-      this.log.debug('committing failed; tried again with the next tick', { error });
-    }
-  }
-
   private revoke(): void {
     this.assignment.abort();
     this.assignment = new AbortController();
-    // Sent before the client's own request to join, while the group still takes it: fewer records come twice.
-    void this.commitOnce();
+    this.commits.left();
     this.prefixes = new Map();
     this.held.clear();
-    this.commit = undefined;
     for (const [topic, partitions] of this.session.health.assigned) this.hooks?.onRevoked(topic, [...partitions]);
   }
 }

@@ -1,7 +1,7 @@
 import type { Codec } from '#contracts/codec';
 import { formatId, newUuid } from '#contracts/ids';
 import type { Clock } from '#runtime/clock';
-import type { BatchProducer } from '#runtime/kafka/port';
+import type { BatchProducer, OutRecord } from '#runtime/kafka/port';
 import type { Log } from '#runtime/log';
 import { counter } from '#runtime/metrics';
 import { pause } from '#runtime/pause';
@@ -28,6 +28,9 @@ export interface IntakeOptions {
  * costs as much as one of twenty, and a spread over all partitions made six small ones of each.
  */
 const SLICE_MS = 50;
+/** Between two sends at least, unless much waits: what comes alone goes at once. */
+const REST_MS = 40;
+const MUCH = 100;
 /** As many are open at 3,000 posts a second while all is well. */
 const FEW_OPEN = 32;
 const QUIET_STEP_MS = 10;
@@ -42,6 +45,9 @@ export class WebhookIntake {
   /** Kafka did not acknowledge in time: until it does again, nothing waits for it, and nothing piles up in the producer. */
   private doubted = false;
   private open = 0;
+  private collected: Array<{ record: OutRecord; sent: (answer: Promise<void>) => void }> = [];
+  private timer: NodeJS.Timeout | undefined;
+  private sentAt = Number.NEGATIVE_INFINITY;
   private readonly patienceMs: number;
 
   constructor(private readonly options: IntakeOptions) {
@@ -106,10 +112,27 @@ export class WebhookIntake {
   }
 
   private send(endpointId: string, value: Buffer): Promise<void> {
+    return new Promise((sent) => {
+      this.collected.push({ record: { key: Buffer.from(endpointId), value }, sent });
+      const left = this.sentAt + REST_MS - this.options.clock.monotonicMs();
+      if (left <= 0 || this.collected.length >= MUCH) this.sendCollected();
+      else this.timer ??= setTimeout(() => this.sendCollected(), left);
+    });
+  }
+
+  private sendCollected(): void {
     const { producer, topic, partitions, clock } = this.options;
-    return producer.send(topic, Math.floor(clock.monotonicMs() / SLICE_MS) % partitions, [
-      { key: Buffer.from(endpointId), value },
-    ]);
+    const collected = this.collected;
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.collected = [];
+    this.sentAt = clock.monotonicMs();
+    const answer = producer.send(
+      topic,
+      Math.floor(this.sentAt / SLICE_MS) % partitions,
+      collected.map(({ record }) => record),
+    );
+    for (const { sent } of collected) sent(answer);
   }
 }
 

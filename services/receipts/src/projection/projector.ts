@@ -1,3 +1,4 @@
+import { pause } from '#runtime/pause';
 import { isRetriable } from '#runtime/retriable';
 import { weightOf, type ReadBatch } from './items';
 
@@ -8,6 +9,16 @@ interface Waiting {
   failed(error: unknown): void;
 }
 
+export interface ProjectorOptions {
+  /** Weight of a transaction at most; 1,000 if absent. */
+  mostWeight?: number;
+  /** From the start of one transaction to the start of the next while little waits; 0 if absent. What comes alone goes at once. */
+  restMs?: number;
+}
+
+/** Worth a transaction at once. */
+const MUCH = 250;
+
 /**
  * Collects the batches that the consumers bring while a transaction is out, and projects them together in the next one: a
  * transaction costs a dozen round trips, whether it holds ten records or a thousand. Not more than that: webhooks are acknowledged
@@ -16,11 +27,15 @@ interface Waiting {
 export class Projector {
   private waiting: Waiting[] = [];
   private running: Promise<void> | undefined;
+  private startedAt = Number.NEGATIVE_INFINITY;
+  private readonly mostWeight: number;
 
   constructor(
     private readonly projectTogether: (batches: ReadBatch[]) => Promise<void>,
-    private readonly mostWeight = 1_000,
-  ) {}
+    private readonly options: ProjectorOptions = {},
+  ) {
+    this.mostWeight = options.mostWeight ?? 1_000;
+  }
 
   /** Fulfils when the batch is committed; rejects when it can't be (retriable: the database is away). */
   add(batch: ReadBatch): Promise<void> {
@@ -39,7 +54,17 @@ export class Projector {
   }
 
   private async drain(): Promise<void> {
-    while (this.waiting.length > 0) await this.projectNext();
+    while (this.waiting.length > 0) {
+      await this.rest();
+      this.startedAt = performance.now();
+      await this.projectNext();
+    }
+  }
+
+  /** At a trickle a transaction for each record would cost more than everything else that this process does. */
+  private async rest(): Promise<void> {
+    const left = this.startedAt + (this.options.restMs ?? 0) - performance.now();
+    if (left > 0 && this.waiting.reduce((sum, { weight }) => sum + weight, 0) < MUCH) await pause(left);
   }
 
   private async projectNext(): Promise<void> {

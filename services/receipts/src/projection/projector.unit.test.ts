@@ -28,7 +28,7 @@ it('projects what came while a transaction was out together, a partition once', 
 
 it('keeps a transaction within its size, but takes a batch that is larger alone', async () => {
   const calls: string[][] = [];
-  const projector = new Projector(async (batches) => void calls.push(names(batches)), 10);
+  const projector = new Projector(async (batches) => void calls.push(names(batches)), { mostWeight: 10 });
   await Promise.all([
     projector.add(batch('a', 0, 6)),
     projector.add(batch('a', 1, 6)),

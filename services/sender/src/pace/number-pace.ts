@@ -129,22 +129,26 @@ export class NumberPace {
   }
 
   /**
-   * In the tick that writes the socket: true, and a slot is used and the send counts from now; false, and it must not be written.
+   * In the tick that writes the socket: a number, and a slot is used and the send counts from now; null, and it must not be written.
    * The slot is taken here and not when the call set out: a turn of the event loop lies between the two, and what is too old by
    * then may have been followed by one that is not.
    */
-  write(now: number): boolean {
+  write(now: number): number | null {
     this.begun--;
     this.dropStale(now);
     const slot = this.slots[this.head];
-    if (slot === undefined || slot > now || now < this.guard.readyAt() || now < this.notBefore) return false;
+    if (slot === undefined || slot > now || now < this.guard.readyAt() || now < this.notBefore) return null;
     this.head++;
     if (this.head > 64 && this.head * 2 > this.slots.length) {
       this.slots = this.slots.slice(this.head);
       this.head = 0;
     }
-    this.guard.sent(now);
-    return true;
+    return this.guard.sent(now);
+  }
+
+  /** The provider has answered the send that `write` gave this number to. */
+  answered(send: number, at: number): void {
+    this.guard.answered(send, at);
   }
 
   /** The call is not written after all. */
