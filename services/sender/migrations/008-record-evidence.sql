@@ -7,7 +7,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN p_kind IN ('sent', 'delivered', 'rea
 --   failed, of the last attempt:                     uncertain, unconfirmed -> failed, unless there is positive evidence too
 CREATE FUNCTION sender.settle_by_evidence(p_occurrence_ids bytea[], p_now timestamptz) RETURNS int
 LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
   v_count int;
@@ -82,7 +82,7 @@ CREATE FUNCTION sender.record_evidence(
   p_codes text[], p_provider_codes text[], p_texts text[]
 ) RETURNS int
 LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
   -- The claims first: no result, sweep or further attempt may pass between the evidence and what follows from it.

@@ -10,7 +10,7 @@ CREATE FUNCTION sender.record_results(
   p_trace_ids text[], p_traceparents text[], p_evidence_window_ms bigint, p_resend_after_ms bigint
 ) RETURNS TABLE (ord int, applied boolean, state text, step int)
 LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();
@@ -128,7 +128,7 @@ $$;
 -- A run whose first ten outcomes are all wrong template parameters would only fail on: it is held, once, until it is resumed.
 CREATE FUNCTION sender.watch_first_outcomes(p_moved bytea[], p_now timestamptz) RETURNS void
 LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 BEGIN
   PERFORM 1 FROM sender.gate g

@@ -5,7 +5,7 @@ CREATE FUNCTION sender.sweep_deadlines(
   p_grace_ms bigint, p_evidence_window_ms bigint, p_resend_after_ms bigint, p_limit int, OUT overdue int, OUT unconfirmed int
 ) RETURNS record
 LANGUAGE plpgsql VOLATILE
-SET search_path = pg_catalog, pg_temp
+SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();
