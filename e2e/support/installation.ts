@@ -19,8 +19,6 @@ export const SHORT_DEADLINES = {
   DEADLINE_GRACE_MS: '1000',
   EVIDENCE_WINDOW_MS: '5000',
   RESEND_AFTER_MS: '3000',
-  // The simulator shares the cores with everything else: what left 1,010 ms apart can be looked at closer together.
-  PACE_MARGIN_MS: '15',
 };
 
 export interface TestNumber {

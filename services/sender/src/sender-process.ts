@@ -17,10 +17,13 @@ import { openDatabase, type PostgresDatabase } from '#runtime/postgres/open-data
 import { waitForSchema } from '#runtime/postgres/wait-for-schema';
 import { AppModule } from './app.module';
 import type { SenderConfig } from './config';
+import { warmGate } from './postgres/warm-gate';
 import { Sender } from './sender';
 
 /** Connections for the gate, results and the rest at once; more only queue at the server. */
 const POOL_SIZE = 12;
+/** As many as are in use at once at some hundred messages a second. */
+const WARM_CONNECTIONS = 4;
 /** A consumer that has not fetched for this long is stuck, whatever it says. */
 const SILENT_MS = 60_000;
 
@@ -50,8 +53,10 @@ export function senderProcess(config: SenderConfig, log: Log, exit?: (code: numb
     .add({
       name: 'postgres',
       start: async (signal) => {
-        database = await openDatabase({ url: config.DATABASE_URL.reveal(), name: 'sender', max: POOL_SIZE, log, signal });
+        const url = config.DATABASE_URL.reveal();
+        database = await openDatabase({ url, name: 'sender', max: POOL_SIZE, min: WARM_CONNECTIONS, log, signal });
         await waitForSchema(database, undefined, { log, signal });
+        await warmGate(database, WARM_CONNECTIONS).catch((error: unknown) => log.warn('the gate could not be warmed', { error }));
       },
       stop: () => database?.close(),
     })

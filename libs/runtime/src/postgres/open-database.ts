@@ -16,6 +16,8 @@ export interface DatabaseOptions {
   name: string;
   /** Connections at most; 10 if absent. */
   max?: number;
+  /** Connections that are kept however long nothing happens: a new one plans every statement anew; 0 if absent. */
+  min?: number;
   /** 10 s if absent. A statement that the server has not answered 5 s after that counts as a lost connection. */
   statementTimeoutMs?: number;
   /** 10 s if absent: an open transaction pins snapshots and holds vacuum back. */
@@ -68,6 +70,7 @@ function dataSourceFor(options: DatabaseOptions, log: Log): DataSource {
       log.warn('an idle PostgreSQL connection was lost; the pool opens a new one when needed', { part: options.name, error }),
     extra: {
       max: options.max ?? 10,
+      min: options.min ?? 0,
       connectionTimeoutMillis: 10_000,
       idleTimeoutMillis: 60_000,
       keepAlive: true,
