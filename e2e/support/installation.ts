@@ -116,29 +116,39 @@ export async function createTenant(
     scopes: [...scopes, 'messages:read', 'recipients:read'],
   });
   const api = new Api(platform.apiUrl, key);
-  const numbers = options.rates.map((ratePerSecond, index) => ({
-    name: `wa-${index + 1}`,
-    phoneNumberId: String(7_000_000_000_000 + Math.floor(Math.random() * 1_000_000_000_000)),
-    ratePerSecond,
-  }));
-  const configured = [];
-  for (const number of numbers) {
-    const { webhook } = await api.put<{ webhook: { path: string } }>(`/v1/numbers/${number.name}`, {
-      kind: 'whatsapp',
-      provider: { name: 'whatsapp_cloud', numberId: number.phoneNumberId },
-      ratePerSecond: number.ratePerSecond,
-      credentials: { accessToken: 'token-of-tests' },
-      webhook: { appSecret: 'secret-of-tests', verifyToken: 'verify-of-tests' },
-    });
-    configured.push({
-      phoneNumberId: number.phoneNumberId,
-      ratePerSecond: options.unlimitedProvider === true ? null : Math.ceil(number.ratePerSecond),
-      accessToken: 'token-of-tests',
-      webhook: { url: platform.receiptsUrl + webhook.path, appSecret: 'secret-of-tests', verifyToken: 'verify-of-tests' },
-    });
+  const numbers: TestNumber[] = [];
+  for (const [index, ratePerSecond] of options.rates.entries()) {
+    const number = { name: `wa-${index + 1}`, phoneNumberId: newPhoneNumberId(), ratePerSecond };
+    await addNumber({ platform, simulator, api }, number, options.unlimitedProvider);
+    numbers.push(number);
   }
-  await simulator.control.configure({ numbers: configured });
   return { api, tenantId: tenant.id, numbers };
+}
+
+export function newPhoneNumberId(): string {
+  return String(7_000_000_000_000 + Math.floor(Math.random() * 1_000_000_000_000));
+}
+
+/** A number at both ends: ours, and the provider's that enforces its rate. */
+export async function addNumber(
+  { platform, simulator, api }: Pick<Installation, 'platform' | 'simulator' | 'api'>,
+  { name, phoneNumberId, ratePerSecond }: TestNumber,
+  unlimitedProvider = false,
+): Promise<void> {
+  const { webhook } = await api.put<{ webhook: { path: string } }>(`/v1/numbers/${name}`, {
+    kind: 'whatsapp',
+    provider: { name: 'whatsapp_cloud', numberId: phoneNumberId },
+    ratePerSecond,
+    credentials: { accessToken: 'token-of-tests' },
+    webhook: { appSecret: 'secret-of-tests', verifyToken: 'verify-of-tests' },
+  });
+  const configured = {
+    phoneNumberId,
+    ratePerSecond: unlimitedProvider ? null : Math.ceil(ratePerSecond),
+    accessToken: 'token-of-tests',
+    webhook: { url: platform.receiptsUrl + webhook.path, appSecret: 'secret-of-tests', verifyToken: 'verify-of-tests' },
+  };
+  await simulator.control.configure({ numbers: [configured] });
 }
 
 const AREAS = [

@@ -14,6 +14,13 @@ export function achievedRate(times: readonly number[]): number {
   return times.length < 2 ? 0 : ((times.length - 1) * 1000) / (times.at(-1)! - times[0]!);
 }
 
+/** At least 0.96 of the allowed rate, and not more than all of it. */
+export function expectPaced(times: readonly number[], ratePerSecond: number): void {
+  const share = achievedRate(times) / ratePerSecond;
+  expect(share).toBeLessThanOrEqual(1);
+  expect(share).toBeGreaterThanOrEqual(0.96);
+}
+
 /** The longest time without an arrival, and where it is. */
 export function longestGap(times: readonly number[]): { ms: number; index: number } {
   let longest = { ms: 0, index: 0 };

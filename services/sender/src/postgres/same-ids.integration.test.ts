@@ -11,7 +11,10 @@ let pools: Database[];
 beforeEach(async () => {
   world = await GateUnderTest.open();
   pools = await Promise.all(
-    Array.from({ length: 8 }, () => openDatabase({ url: world.urlFor('punctual_sender'), name: 'same-ids', max: 1 })),
+    // A gate with deadlocks is resolved one deadlock a second, so its callers wait for longer than any real one would.
+    Array.from({ length: 8 }, () =>
+      openDatabase({ url: world.urlFor('punctual_sender'), name: 'same-ids', max: 1, statementTimeoutMs: 60_000 }),
+    ),
   );
 });
 afterEach(async () => {
