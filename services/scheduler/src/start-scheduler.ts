@@ -107,6 +107,8 @@ export function composeScheduler(config: SchedulerConfig, log: Log): Scheduler {
           databaseUrl,
           schema: 'scheduler',
           producer,
+          // Plans and refusals are read by receipts, which collects as well: nobody waits for one.
+          collectMs: 100,
           encode: (_topic, draft) => ({ value: encodeDraft(codec, draft as Draft) }),
           partitionOf: (name, key) => partitionFor(key, partitions.get(topic(name as TopicName))!),
           topicName: (name) => topic(name as TopicName),
