@@ -149,7 +149,8 @@ async function endLeftovers(servers: readonly RecordedServer[]): Promise<void> {
   }
   const deadline = Date.now() + LEFTOVER_DEADLINE_MS;
   for (const server of ours) {
-    while (isOurs(server, server.markers)) {
+    // Not by its command: a process that is ending has none any more, and still holds its ports.
+    while (isRunning(server)) {
       if (Date.now() > deadline) {
         throw new LocalStackError(
           'server_not_stopped',
