@@ -44,7 +44,7 @@ export async function run({ smoke }: { smoke: boolean }): Promise<void> {
           const states = await Promise.all(runs.map(({ runId }) => on.api.get<Run>(`/v1/runs/${runId}`)));
           return states.every((state) => (state.counts.delivered ?? 0) === each);
         },
-        { deadlineMs: 180_000, everyMs: 50 },
+        { deadlineMs: 180_000, everyMs: 250 },
       );
       const seconds = (performance.now() - began) / 1_000;
       const sent = (await Promise.all(on.numbers.map(({ phoneNumberId }) => arrivals(on.simulator, phoneNumberId)))).flat();
