@@ -19,7 +19,7 @@ import {
 import { arrivals, contradictions, expectPaced, longestGap } from './support/oracle';
 
 // As in the pace tests: a machine that stands still says nothing about our pace.
-jest.retryTimes(2, { logErrorsBeforeRetry: true });
+jest.retryTimes(3, { logErrorsBeforeRetry: true });
 
 describe('servers that go away', () => {
   let stack: LocalStack;

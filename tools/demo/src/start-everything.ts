@@ -12,7 +12,7 @@ export interface Everything {
   folder: string;
 }
 
-/** Deadlines short enough to watch; a wider margin of pace, since the provider's stand-in shares the cores and sees calls unevenly late. */
+/** Deadlines short enough to watch. */
 const SETTINGS = { PROVIDER_DEADLINE_MS: '4000', DEADLINE_GRACE_MS: '1000', EVIDENCE_WINDOW_MS: '20000' };
 
 /** Whatever is started is put on `stops` at once, last in first out, so that a Ctrl-C in the middle stops just that. */
