@@ -17,7 +17,7 @@ export async function checkCampaign(
   const wrong = messages.filter((message) => never.has(message.status) && received.has(digits(message.to))).length;
   const { rejectedByRate: rejected } = await control.summary();
   screen.line(
-    `  the provider received ${sumOf(received)} messages for ${received.size} recipients; twice: ${twice}; sent but not received: ${missing}; received though never sent: ${wrong}; over the rate: ${rejected}`,
+    `  the provider received ${sumOf(received)} messages for ${received.size} recipients; twice: ${twice}; sent but not received: ${missing}; received though never sent: ${wrong}; refused by it as over the rate (both numbers): ${rejected}`,
   );
   return twice === 0 && missing === 0 && wrong === 0 && rejected === 0;
 }

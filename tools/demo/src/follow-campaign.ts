@@ -38,13 +38,13 @@ function progressLine(run: Run): string {
   const done = total - sum(counts, OPEN);
   const achieved = run.ratePerSecond.achieved;
   const parts = [
-    `scheduled ${counts.scheduled ?? 0}`,
-    `released ${released}`,
     ...['waiting', 'sending', 'submitted', 'sent', 'delivered', 'read', 'uncertain', 'failed', 'refused'].flatMap((status) =>
       counts[status] ? [`${status} ${counts[status]}`] : [],
     ),
   ];
-  return `  ${bar(done, total)} ${done}/${total}  ${parts.join(' · ')} · ${achieved === null ? '-' : achieved.toFixed(1)} of ${run.ratePerSecond.allowed}/s`;
+  const rate = `${achieved === null ? '-' : achieved.toFixed(1)} of ${run.ratePerSecond.allowed}/s`;
+  // The first columns fit on a narrow terminal.
+  return `  ${bar(done, total, 20)} ${done}/${total} ${rate}  scheduled ${counts.scheduled ?? 0}, released ${released}: ${parts.join(', ')}`;
 }
 
 export async function messagesOf(api: Api, runId: string, filter = ''): Promise<Message[]> {

@@ -30,7 +30,7 @@ function template(headline: string): object {
   };
 }
 
-async function runDemo(everything: Everything, screen: Screen): Promise<boolean> {
+async function runDemo(everything: Everything, screen: Screen, keep: boolean): Promise<boolean> {
   const { platform, simulator } = everything;
   screen.title('A tenant, an API key, two WhatsApp numbers with their webhooks');
   const { api, key } = await setUpTenant(everything);
@@ -85,9 +85,32 @@ async function runDemo(everything: Everything, screen: Screen): Promise<boolean>
       `  ${when}  ${what.padEnd(22)} ${by.padEnd(12)} ${detail === null || detail === undefined ? '' : JSON.stringify(detail)}`,
     );
   }
-  screen.title(`The API's documentation: ${platform.apiUrl}/docs`);
-  if (!sound || !cancelSound) screen.line('  The check against the provider FAILED; see above.');
+  screen.line('  (a provider tells whole seconds, so what it says can seem to come before what it is about)');
+  screen.title(
+    sound && cancelSound
+      ? 'Everything was checked against what the provider received, and is true.'
+      : 'The check against the provider FAILED: the lines with "the provider received" say where they differ.',
+  );
+  if (keep) printNextSteps(platform.apiUrl, key, audience.id, shown.id, screen);
+  else screen.line("`npm run demo -- --keep` leaves everything running, with the API's documentation and a key to try it with.");
   return sound && cancelSound;
+}
+
+/** The key is a test tenant's, on loopback: it reaches nobody but the simulator. */
+function printNextSteps(apiUrl: string, key: string, audienceId: string, messageId: string, screen: Screen): void {
+  const authorization = `-H 'Authorization: Bearer ${key}'`;
+  const body = JSON.stringify({
+    from: { number: MAIN.name },
+    category: 'utility',
+    content: { text: 'Hello {{firstName}}' },
+    audienceId,
+    when: { now: true },
+    allowDuplicate: true,
+  });
+  screen.line(`The API's documentation: ${apiUrl}/docs`);
+  screen.line('A schedule of your own, and the timeline of a message:');
+  screen.line(`  curl -s ${apiUrl}/v1/schedules ${authorization} -H 'content-type: application/json' -d '${body}'`);
+  screen.line(`  curl -s ${apiUrl}/v1/messages/${messageId}/timeline ${authorization}`);
 }
 
 /** The same people from another number, at once; cancelled when some of it is out. */
@@ -129,7 +152,7 @@ async function main(): Promise<void> {
     });
   });
   try {
-    const work = startEverything(screen, stops, interrupted.signal).then((everything) => runDemo(everything, screen));
+    const work = startEverything(screen, stops, interrupted.signal).then((everything) => runDemo(everything, screen, keep));
     const ended = await Promise.race([work, untilInterrupted]);
     if (ended === 'interrupted') {
       screen.line('Stopping what was started …');
