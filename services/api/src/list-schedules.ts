@@ -19,10 +19,12 @@ export interface ScheduleFilter {
   dueUntil?: string;
 }
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 export async function listSchedules(parts: ApiParts, call: Call<unknown, ScheduleFilter>): Promise<Outcome> {
   const { limit = 50, cursor, ...filters } = call.query;
   const after = cursor === undefined ? null : readCursor(cursor, filters);
-  if (after === undefined)
+  if (after === undefined || (after !== null && !UUID.test(after)))
     return refuse('cursor_mismatch', {
       errors: [{ parameter: 'cursor', code: 'cursor_mismatch', detail: 'it was made with other filters' }],
     });
@@ -32,8 +34,9 @@ export async function listSchedules(parts: ApiParts, call: Call<unknown, Schedul
     after,
     filters.status ?? null,
     JSON.stringify(labels),
-    filters.dueFrom ?? null,
-    filters.dueUntil ?? null,
+    // The database reads fewer offsets than the customer may write.
+    filters.dueFrom === undefined ? null : new Date(filters.dueFrom),
+    filters.dueUntil === undefined ? null : new Date(filters.dueUntil),
     limit + 1,
   ]);
   const found = rows.slice(0, limit).map(readRow);

@@ -11,6 +11,7 @@ import { isApiKey, type Scope } from '../keys/api-key';
 import { findCaller } from '../postgres/keys';
 import { findAnswer } from '../postgres/answers';
 import { faultsFromZod, type Place } from '../problem/faults-from-zod';
+import { textFaults } from '../problem/text-faults';
 import { isRefusal, problemOf, refuse, type Fault, type Refusal } from '../problem/problem-table';
 import type { EndpointSpec } from './endpoint';
 import { rawBodyOf } from './read-json-body';
@@ -141,6 +142,11 @@ function readCall(spec: EndpointSpec, request: FastifyRequest, caller: Caller, n
         unknown = true;
         faults.push({ parameter: name, code: 'unknown_member', detail: 'there is no such parameter here' });
       }
+      return undefined;
+    }
+    const unreadable = textFaults(input, place);
+    if (unreadable.length > 0) {
+      faults.push(...unreadable);
       return undefined;
     }
     const result = schema.safeParse(input, { reportInput: false });

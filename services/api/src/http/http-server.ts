@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto';
 import type { DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { encodeCrockford } from '#contracts/crockford';
 import { addHealthRoutes, type Condition } from '#runtime/http/health';
 import type { Log } from '#runtime/log';
-import { PROBLEMS } from '../problem/problem-table';
+import { PROBLEMS, refuse } from '../problem/problem-table';
 import { addDocsPages } from './docs-pages';
 import type { Door } from './door';
 import { openApiDocument } from './openapi';
@@ -34,6 +34,11 @@ export async function createHttpServer(
     // Ours is the one log; Fastify's would print URLs and headers.
     logger: false,
     requestTimeout: 0,
+    // Paths that can't be read at all, or name something longer than any name.
+    frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
+      reply.header('x-correlation-id', request.id);
+      door.refuse(reply, request, refuse('not_found'));
+    },
   } as ConstructorParameters<typeof FastifyAdapter>[0]);
   const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     bodyParser: false,

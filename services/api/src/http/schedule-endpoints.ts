@@ -19,6 +19,11 @@ export const createScheduleEndpoint = endpoint({
   refusals: ['external_id_taken', 'duplicate_schedule'],
 });
 
+/** Years that every part of the platform can tell. */
+const instant = z.iso
+  .datetime({ offset: true })
+  .refine((text) => /^(19[7-9]\d|[2-9]\d{3})-/.test(text), 'a year from 1970 to 9999');
+
 export const listSchedulesEndpoint = endpoint({
   method: 'GET',
   path: '/v1/schedules',
@@ -32,8 +37,8 @@ export const listSchedulesEndpoint = endpoint({
     label: repeated(z.string().regex(/^[A-Za-z0-9_.-]{1,64}:.{0,256}$/, 'name:value'))
       .optional()
       .describe('name:value; repeated: all of them'),
-    dueFrom: z.iso.datetime({ offset: true }).optional().describe('Inclusive'),
-    dueUntil: z.iso.datetime({ offset: true }).optional().describe('Exclusive'),
+    dueFrom: instant.optional().describe('Inclusive'),
+    dueUntil: instant.optional().describe('Exclusive'),
   }),
   success: [{ status: 200, description: 'One page', schema: scheduleListAnswer }],
   refusals: ['cursor_mismatch'],

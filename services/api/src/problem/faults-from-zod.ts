@@ -52,13 +52,13 @@ function flatten(issue: Issue, above: PropertyKey[]): Issue[] {
 function faultsOf(issue: Issue, input: unknown, place: Place): Fault[] {
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
-      ...at([...issue.path, key], place),
+      ...placeOf([...issue.path, key], place),
       code: 'unknown_member',
       detail: 'there is no such member here',
     }));
   }
   const given = valueAt(input, issue.path);
-  const fault: Fault = { ...at(issue.path, place), ...meaning(issue, given) };
+  const fault: Fault = { ...placeOf(issue.path, place), ...meaning(issue, given) };
   if (given !== undefined && !isHidden(issue.path) && (typeof given !== 'object' || given === null)) {
     fault.given = typeof given === 'string' && given.length > 100 ? `${given.slice(0, 100)}…` : given;
   }
@@ -106,7 +106,7 @@ function sized(origin: string): boolean {
   return origin === 'string' || origin === 'array' || origin === 'set' || origin === 'map';
 }
 
-function at(path: PropertyKey[], place: Place): Pick<Fault, 'pointer' | 'parameter'> {
+export function placeOf(path: PropertyKey[], place: Place): Pick<Fault, 'pointer' | 'parameter'> {
   return place === 'body' ? { pointer: jsonPointer(path) } : { parameter: path.map(String).join('.') };
 }
 

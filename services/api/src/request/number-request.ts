@@ -23,7 +23,12 @@ export const putNumberBody = z.strictObject({
     .optional()
     .describe('Messages a second at most; default 50 for WhatsApp, whose 80 count incoming ones too'),
   credentials: z
-    .strictObject({ accessToken: z.string().min(1).max(4096) })
+    .strictObject({
+      accessToken: z
+        .string()
+        .max(4096)
+        .regex(/^[\x21-\x7e]+$/, 'visible ASCII characters, as an HTTP header takes them'),
+    })
     .optional()
     .describe('Required the first time; never comes back. New ones end an account hold'),
   webhook: z

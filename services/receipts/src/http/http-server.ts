@@ -13,7 +13,12 @@ export async function createHttpServer(
   parts: () => WebhookParts | null,
 ): Promise<NestFastifyApplication> {
   // Fastify's own log would print URLs and headers; ours is the one log.
-  const adapter = new FastifyAdapter({ logger: false, routerOptions: { maxParamLength: 100 } });
+  const adapter = new FastifyAdapter({
+    logger: false,
+    routerOptions: { maxParamLength: 100 },
+    // A webhook that never ends must not keep its connection.
+    requestTimeout: 30_000,
+  });
   const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     bodyParser: false,
     logger: false,
