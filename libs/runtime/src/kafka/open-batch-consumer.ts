@@ -45,10 +45,13 @@ class CommittingConsumer implements BatchConsumer {
         this.commits.left();
         this.handledUpTo = new Map();
       },
-      onJoined: (assigned) =>
+      onJoined: (assigned) => {
+        // A handler that ended while the group was joining anew has left an offset that may be another's to commit.
+        this.handledUpTo = new Map();
         this.log.info('joined the group', {
           count: [...assigned.values()].reduce((sum, partitions) => sum + partitions.length, 0),
-        }),
+        });
+      },
       eachBatch: (payload, generation) => this.eachBatch(payload, generation),
     });
     this.commits = new TimedCommits({
