@@ -37,6 +37,7 @@ afterAll(async () => {
 
 afterEach(() => {
   door.lose = () => false;
+  door.silently = false;
 });
 
 const brokers = () => [`127.0.0.1:${door.port}`];
@@ -89,6 +90,24 @@ it('loses, doubles and reorders nothing when one in eight acknowledgements is lo
   expect(await logOf(topic)).toEqual([whole, whole, whole]);
 });
 
+it('gives up a producer that gets no answer, and the batch reaches its caller and the log through another', async () => {
+  const topic = await newTopic('unanswered');
+  const producer = openProducer({ brokers: brokers(), clientId: 'patient', answerWithinMs: 500 });
+  await producer.connect();
+  door.silently = true;
+  let answers = 0;
+  door.lose = () => ++answers === 1;
+  let acknowledged = false;
+  const sending = producer.send(topic, 0, [numbered(1)]).then(() => (acknowledged = true));
+  // Without the limit the client waits for 10 s before it asks again.
+  await waitUntil('the acknowledgement', () => acknowledged, { deadlineMs: 9_000 });
+  await sending;
+  await producer.send(topic, 0, [numbered(2)]);
+  await producer.close();
+  const [log] = await logOf(topic);
+  expect([...new Set(log)]).toEqual([1, 2]);
+});
+
 it('would notice: the same client with sends side by side loses or doubles acknowledged records', async () => {
   const topic = await newTopic('damaged');
   const producer = kafkaClient({ brokers: brokers(), clientId: 'careless' }).producer({ idempotent: true, retry: RETRY });
@@ -119,6 +138,8 @@ it('would notice: the same client with sends side by side loses or doubles ackno
 class LossyDoor {
   lost = 0;
   lose: () => boolean = () => false;
+  /** A lost answer leaves its connection open, as a broker does that forgot the request. */
+  silently = false;
   port = 0;
   private readonly sockets = new Set<Socket>();
   private readonly server = createServer((client) => this.accept(client));
@@ -157,7 +178,7 @@ class LossyDoor {
     onFrames(broker, (frame) => {
       if (produces.delete(frame.readInt32BE(4)) && this.lose()) {
         this.lost++;
-        end();
+        if (!this.silently) end();
       } else client.write(frame);
     });
   }

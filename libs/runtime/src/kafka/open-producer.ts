@@ -23,6 +23,8 @@ export class KafkaSendError extends PunctualError {
 export interface ProducerOptions extends KafkaOptions {
   /** How often a batch is sent anew with a fresh producer before its callers are told; 3 if absent. Each try is 40 retries of the client. */
   freshProducers?: number;
+  /** After how many milliseconds without any answer a producer is given up and the batch goes to a fresh one; 25,000 if absent. */
+  answerWithinMs?: number;
 }
 
 const sent = counter(METRICS.kafkaSent, 'Records acknowledged by the brokers');
@@ -31,6 +33,18 @@ const replaced = counter(METRICS.kafkaProducersReplaced, 'Producers that were re
 const sendSeconds = histogram(METRICS.kafkaSendSeconds, 'From handing a batch to the client until its acknowledgement');
 
 class UnacknowledgedError extends Error {}
+
+async function answeredWithin<T>(milliseconds: number, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const giveUp = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new UnacknowledgedError(`no answer within ${milliseconds} ms`)), milliseconds);
+  });
+  try {
+    return await Promise.race([answer, giveUp]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 /**
  * The same batch with the same producer has the same sequence numbers, so a broker that has it already drops the repetition.
@@ -48,6 +62,12 @@ function mayRepeat(error: unknown): boolean {
 }
 
 const SAME_PRODUCER_REPEATS = 5;
+
+/**
+ * A broker's death takes up to 10 s to be noticed and the client's own retries take 20 s. What has no answer after that waits
+ * for one that was forgotten with its connection, and its partition would stand still for good.
+ */
+const ANSWER_WITHIN_MS = 25_000;
 
 /** Not connected yet; `connect()` waits for the brokers, and so does every `send()`. */
 export function openProducer(options: ProducerOptions): BatchProducer {
@@ -167,11 +187,12 @@ class CoalescingProducer implements BatchProducer {
 
   private async sendOnce(producer: Producer, topic: string, partition: number, records: OutRecord[]): Promise<void> {
     const started = performance.now();
-    const answers = await producer.send({
+    const answering = producer.send({
       topic,
       acks: -1,
       messages: records.map(({ key, value, headers }) => ({ key, value, headers, partition })),
     });
+    const answers = await answeredWithin(this.options.answerWithinMs ?? ANSWER_WITHIN_MS, answering);
     // A client that lost its way answers without having sent: only the broker's own word for this partition counts.
     const answer = answers.find((each) => each.topicName === topic && each.partition === partition);
     if (!answer || answer.errorCode !== 0)
