@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { Client } from 'undici';
 import { ANSWER_FACTS, type ProviderAnswer } from '../answer';
 import { classifyAnswer, type HttpAnswer } from './classify-answer';
 import { classifyFailure } from './classify-failure';
@@ -188,5 +189,13 @@ describe('what it means when no answer comes', () => {
       providerCode: 'ECONNREFUSED',
       text: expect.not.stringContaining('10.1'),
     });
+  });
+
+  it.each(['two\nlines', 'a\u0000b', 'kľúč'])('holds the account when no header can carry its token, %j', async (token) => {
+    const client = new Client('http://127.0.0.1:1');
+    const headers = { authorization: `Bearer ${token}` };
+    const error: unknown = await client.request({ method: 'POST', path: '/', headers }).catch((refused: unknown) => refused);
+    await client.destroy();
+    expect(classifyFailure({ written: false, error })).toMatchObject({ class: 'stop_tenant', code: 'credentials_invalid', alert: true });
   });
 });

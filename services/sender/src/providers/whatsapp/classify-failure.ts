@@ -8,12 +8,27 @@ export interface CallFailure {
   error: unknown;
 }
 
+/** undici builds no such request. Of all that goes into one only the access token is not ours, and no retry makes it better. */
+const REFUSED_BY_THE_CLIENT = 'UND_ERR_INVALID_ARG';
+
 /**
  * The line between "not sent" and "uncertain" is the first byte on the socket, not the kind of error: a reset before it is
  * harmless, the same reset after it may have been a sent message. So the code of the error never decides, it only explains.
  */
 export function classifyFailure({ written, error }: CallFailure): NotAccepted {
   const code = failureCode(error);
+  if (!written && code === REFUSED_BY_THE_CLIENT) {
+    return {
+      class: 'stop_tenant',
+      code: 'credentials_invalid',
+      providerCode: code,
+      text: 'the access token has characters that no header can carry',
+      waitMs: 0,
+      growing: null,
+      retriesAtMost: null,
+      alert: true,
+    };
+  }
   if (written) return unknown(`no answer: ${code}`, code);
   return {
     class: 'not_sent',
