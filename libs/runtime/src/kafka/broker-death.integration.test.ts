@@ -100,7 +100,9 @@ it('keeps every acknowledged record, in order, through the death of two brokers,
       { deadlineMs: 90_000 },
     ).catch((error: unknown) => {
       const counts = acknowledged.map((count, partition) => `${count - then[partition]!} in ${partition}`).join(', ');
-      throw new Error(`acknowledged since broker ${id} died: ${counts}; the producer said:\n${said.join('\n')}`, { cause: error });
+      throw new Error(`acknowledged since broker ${id} died: ${counts}; the producer said:\n${said.join('\n')}`, {
+        cause: error,
+      });
     });
     await kafka.restart(id);
   }

@@ -196,6 +196,10 @@ describe('what it means when no answer comes', () => {
     const headers = { authorization: `Bearer ${token}` };
     const error: unknown = await client.request({ method: 'POST', path: '/', headers }).catch((refused: unknown) => refused);
     await client.destroy();
-    expect(classifyFailure({ written: false, error })).toMatchObject({ class: 'stop_tenant', code: 'credentials_invalid', alert: true });
+    expect(classifyFailure({ written: false, error })).toMatchObject({
+      class: 'stop_tenant',
+      code: 'credentials_invalid',
+      alert: true,
+    });
   });
 });
