@@ -4,6 +4,7 @@ import { PunctualError } from '../errors';
 import { silentLog, type Log } from '../log';
 import { counter, histogram } from '../metrics';
 import { pause } from '../pause';
+import { settleWithin } from '../settle-within';
 import { ATTRIBUTES, METRICS } from '../telemetry-names';
 import { startBatchSpan, within } from '../trace-context';
 import { kafkaClient, RETRY, waitForKafka, type KafkaOptions } from './connection';
@@ -21,7 +22,7 @@ export class KafkaSendError extends PunctualError {
 }
 
 export interface ProducerOptions extends KafkaOptions {
-  /** How often a batch is sent anew with a fresh producer before its callers are told; 3 if absent. Each try is 40 retries of the client. */
+  /** How often a batch is sent anew with a fresh producer before its callers are told; 3 if absent. Each try is 40 retries of the client, for as long as `answerWithinMs`. */
   freshProducers?: number;
   /** After how many milliseconds without any answer a producer is given up and the batch goes to a fresh one; 25,000 if absent. */
   answerWithinMs?: number;
@@ -33,18 +34,6 @@ const replaced = counter(METRICS.kafkaProducersReplaced, 'Producers that were re
 const sendSeconds = histogram(METRICS.kafkaSendSeconds, 'From handing a batch to the client until its acknowledgement');
 
 class UnacknowledgedError extends Error {}
-
-async function answeredWithin<T>(milliseconds: number, answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const giveUp = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new UnacknowledgedError(`no answer within ${milliseconds} ms`)), milliseconds);
-  });
-  try {
-    return await Promise.race([answer, giveUp]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 /**
  * The same batch with the same producer has the same sequence numbers, so a broker that has it already drops the repetition.
@@ -64,8 +53,8 @@ function mayRepeat(error: unknown): boolean {
 const SAME_PRODUCER_REPEATS = 5;
 
 /**
- * A broker's death takes up to 10 s to be noticed and the client's own retries take 20 s. What has no answer after that waits
- * for one that was forgotten with its connection, and its partition would stand still for good.
+ * A broker's death takes up to 10 s to be noticed and the client's own retries take 20 s. What has no answer after that may
+ * wait for one that was forgotten with its connection, and its partition would stand still for good.
  */
 const ANSWER_WITHIN_MS = 25_000;
 
@@ -192,7 +181,8 @@ class CoalescingProducer implements BatchProducer {
       acks: -1,
       messages: records.map(({ key, value, headers }) => ({ key, value, headers, partition })),
     });
-    const answers = await answeredWithin(this.options.answerWithinMs ?? ANSWER_WITHIN_MS, answering);
+    const patienceMs = this.options.answerWithinMs ?? ANSWER_WITHIN_MS;
+    const answers = await settleWithin(answering, patienceMs, () => new UnacknowledgedError(`no answer within ${patienceMs} ms`));
     // A client that lost its way answers without having sent: only the broker's own word for this partition counts.
     const answer = answers.find((each) => each.topicName === topic && each.partition === partition);
     if (!answer || answer.errorCode !== 0)

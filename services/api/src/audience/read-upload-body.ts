@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { createGunzip } from 'node:zlib';
+import { settleWithin } from '#runtime/settle-within';
 import { UploadRefused } from './storing/upload-refused';
 
 export interface BodyOptions {
@@ -23,7 +24,7 @@ export async function* readUploadBody(request: IncomingMessage, { gzip, stallMs 
   try {
     for (;;) {
       const start = performance.now();
-      const next = await within(parts.next(), leftMs, () => stalled(stallMs));
+      const next = await settleWithin(parts.next(), leftMs, () => stalled(stallMs));
       if (next.done) break;
       leftMs -= performance.now() - start;
       bytes += next.value.length;
@@ -52,19 +53,6 @@ function decompress(request: IncomingMessage): ReturnType<typeof createGunzip> {
   const lost = (): void => void gunzip.destroy(interrupted());
   request.once('error', lost).once('aborted', lost);
   return request.pipe(gunzip);
-}
-
-async function within<T>(reading: Promise<T>, milliseconds: number, late: () => Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  reading.catch(() => undefined);
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(late()), Math.max(1, milliseconds));
-  });
-  try {
-    return await Promise.race([reading, tooLate]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function faultOf(error: unknown, request: IncomingMessage): Error {
