@@ -130,6 +130,7 @@ it('keeps every acknowledged record, in order, through the death of two brokers,
     deadlineMs: 30_000,
   });
   await reader.stop();
-  // A producer that was given up may have written a batch that the next one wrote again.
-  expect(log.map((numbers) => [...new Set(numbers)])).toEqual(all);
+  // Only where a producer was given up may the next one have written a batch again.
+  const replaced = said.some((line) => line.includes('with a new producer'));
+  expect(replaced ? log.map((numbers) => [...new Set(numbers)]) : log).toEqual(all);
 });
