@@ -13,33 +13,17 @@ const REFUSED_BY_THE_CLIENT = 'UND_ERR_INVALID_ARG';
 
 /**
  * The line between "not sent" and "uncertain" is the first byte on the socket, not the kind of error: a reset before it is
- * harmless, the same reset after it may have been a sent message. So the code of the error never decides, it only explains.
+ * harmless, the same reset after it may have been a sent message. So the code of the error never decides whether it was sent.
  */
 export function classifyFailure({ written, error }: CallFailure): NotAccepted {
   const code = failureCode(error);
-  if (!written && code === REFUSED_BY_THE_CLIENT) {
-    return {
-      class: 'stop_tenant',
-      code: 'credentials_invalid',
-      providerCode: code,
-      text: 'the access token has characters that no header can carry',
-      waitMs: 0,
-      growing: null,
-      retriesAtMost: null,
-      alert: true,
-    };
-  }
   if (written) return unknown(`no answer: ${code}`, code);
-  return {
-    class: 'not_sent',
-    code: 'not_sent',
-    providerCode: code,
-    text: `the provider could not be called: ${code}`,
-    waitMs: 0,
-    growing: null,
-    retriesAtMost: null,
-    alert: false,
-  };
+  const unsent = { providerCode: code, waitMs: 0, growing: null, retriesAtMost: null };
+  if (code === REFUSED_BY_THE_CLIENT) {
+    const text = 'the access token has characters that no header can carry';
+    return { ...unsent, class: 'stop_tenant', code: 'credentials_invalid', text, alert: true };
+  }
+  return { ...unsent, class: 'not_sent', code: 'not_sent', text: `the provider could not be called: ${code}`, alert: false };
 }
 
 function failureCode(error: unknown, depth = 0): string {
