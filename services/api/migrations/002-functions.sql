@@ -204,8 +204,19 @@ BEGIN
       p_number ->> 'channel', p_number ->> 'provider', p_number ->> 'providerIdentity', p_number ->> 'providerNumberId',
       p_number ->> 'wabaId', p_number ->> 'appId', (p_number ->> 'ratePerSecond')::numeric, p_credentials,
       p_number ->> 'fingerprint', v_at, p_webhook_secret, p_webhook_verify_token, 1, v_at, v_at)
-    ON CONFLICT ON CONSTRAINT number_name_key DO NOTHING;
-    RETURN FOUND;
+    ON CONFLICT DO NOTHING;
+    IF FOUND THEN
+      RETURN true;
+    END IF;
+    -- Two first registrations of one number may meet at either index; only a row with another name is a taken identity.
+    IF EXISTS (
+      SELECT FROM api.number AS n
+      WHERE n.provider_identity = p_number ->> 'providerIdentity'
+        AND (n.tenant_id, n.name) IS DISTINCT FROM ((p_number ->> 'tenantId')::uuid, p_number ->> 'name')
+    ) THEN
+      RAISE unique_violation USING MESSAGE = 'the provider identity is taken', CONSTRAINT = 'number_provider_identity_key';
+    END IF;
+    RETURN false;
   END IF;
 
   UPDATE api.number AS n

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { Client } from 'pg';
+import { pause } from '#runtime/pause';
 import { createTenantWithNumber, startTestApi, type TestApi } from './test-api';
 
 let api: TestApi;
@@ -67,6 +69,36 @@ it.each(['a\r\nX-Evil: y', 'tökén', 'with blank', ''])(
     expect(answer.body.errors).toMatchObject([{ pointer: '#/credentials/accessToken' }]);
   },
 );
+
+it('first registrations of one number at once are all made, whichever index they meet at', async () => {
+  const barrier = new Client({ connectionString: api.database.adminUrl });
+  await barrier.connect();
+  const refused: unknown[] = [];
+  try {
+    for (let round = 0; round < 30; round++) {
+      // Readers pass and writers queue up, until all of them start their insert in the same moment.
+      await barrier.query('BEGIN; LOCK TABLE api.number IN SHARE MODE');
+      const puts = Array.from({ length: 8 }, (_, index) =>
+        api.request('PUT', `/v1/numbers/fresh-${round}`, {
+          key,
+          body: {
+            kind: 'whatsapp',
+            provider: { name: 'whatsapp_cloud', numberId: String(5_000_000_000 + round) },
+            ratePerSecond: index + 1,
+            credentials: { accessToken: 'token' },
+          },
+        }),
+      );
+      await pause(60);
+      await barrier.query('COMMIT');
+      const answers = await Promise.all(puts);
+      refused.push(...answers.filter(({ status }) => status !== 200 && status !== 201).map(({ body }) => body.code));
+    }
+  } finally {
+    await barrier.end();
+  }
+  expect(refused).toEqual([]);
+});
 
 it('changes of one number at once are all made, and so are those of any version of a schedule', async () => {
   const rates = Array.from({ length: 16 }, (_, index) => index + 1);
