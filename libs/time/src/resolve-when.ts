@@ -51,6 +51,7 @@ export function resolveWhen(when: WhenAsked, nowMs: number): WhenAnswer {
       allowed: 'first or second',
     });
   }
+  if (when.now) faults.push(...needlessRules(when, 'now is one moment'));
   if (when.now) return faults.length > 0 ? { ok: false, faults } : { ok: true, time: resolveNow(zone, nowMs) };
 
   const parsed = when.at === undefined ? undefined : readAt(when.at);
@@ -71,6 +72,7 @@ export function resolveWhen(when: WhenAsked, nowMs: number): WhenAnswer {
       allowed: 'an IANA name such as Europe/Berlin',
     });
   }
+  if (parsed.offset !== undefined) faults.push(...needlessRules(when, 'a time with an offset is one moment'));
   if (faults.length > 0) return { ok: false, faults };
 
   const answer =
@@ -85,6 +87,19 @@ export function resolveWhen(when: WhenAsked, nowMs: number): WhenAnswer {
     });
   }
   return answer;
+}
+
+/** Somebody who gives a rule that decides nothing expects something that won't happen. */
+function needlessRules(when: WhenAsked, why: string): TimeFault[] {
+  return (['gap', 'fold'] as const)
+    .filter((member) => when[member] !== undefined)
+    .map((member) => ({
+      member: [member],
+      code: 'rule_without_local_time',
+      detail: `${why}: no clock change makes it missing or double, so there is nothing for ${member} to decide`,
+      allowed: 'a local time in `at`, without offset and with `timeZone`',
+      hint: `leave ${member} out`,
+    }));
 }
 
 function readAt(text: string): { local: Temporal.PlainDateTime; offset: string | undefined } | undefined {

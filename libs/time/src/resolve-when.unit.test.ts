@@ -97,6 +97,18 @@ describe('what is refused', () => {
     ]);
   });
 
+  it.each([
+    [{ now: true, gap: 'skip' }, ['gap']],
+    [{ now: true, timeZone: 'Europe/Berlin', fold: 'second', gap: 'shift' }, ['gap', 'fold']],
+    [{ at: '2026-12-24T18:00:00+01:00', fold: 'first' }, ['fold']],
+    [{ at: '2026-12-24T18:00:00+01:00', timeZone: 'Europe/Berlin', gap: 'shift' }, ['gap']],
+  ] as const)('is a rule for local times where there is none: %j', (when, members) => {
+    const answer = resolve(when);
+    expect(answer.ok ? [] : answer.faults.map(({ code, member }) => [code, ...member])).toEqual(
+      members.map((member) => ['rule_without_local_time', member]),
+    );
+  });
+
   it('is a naive time without a zone', () => {
     expect(resolve({ at: '2026-12-24T18:00:00' })).toMatchObject({
       ok: false,

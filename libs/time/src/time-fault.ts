@@ -6,6 +6,7 @@ export type TimeFaultCode =
   | 'offset_contradicts_zone'
   | 'local_time_does_not_exist'
   | 'fold_both_needs_repeat'
+  | 'rule_without_local_time'
   | 'time_in_past'
   | 'duration_invalid'
   | 'validity_invalid';

@@ -39,8 +39,8 @@ export const when = z
     gap: z
       .enum(['shift', 'skip'])
       .optional()
-      .describe('For a local time that the clock skips; default shift: 02:30 becomes 03:30'),
-    fold: z.enum(['first', 'second', 'both']).optional().describe('For a local time that happens twice; default first'),
+      .describe('For a local time that the clock skips; default shift: 02:30 becomes 03:30. Refused beside `now` or an offset'),
+    fold: z.enum(['first', 'second', 'both']).optional().describe('For a local time that happens twice; default first. Refused beside `now` or an offset'),
   })
   .superRefine((given, context) => {
     if (given.at === undefined && given.now === undefined) {
