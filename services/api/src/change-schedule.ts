@@ -1,3 +1,4 @@
+import { againAfterConflict } from './again-after-conflict';
 import type { ApiParts } from './api-parts';
 import type { Answer, Call, Outcome } from './call';
 import { rememberAnswer } from './postgres/answers';
@@ -13,9 +14,6 @@ import { writeSchedule } from './write-schedule';
 
 export type ChangeName = 'pause' | 'resume' | 'cancel';
 
-/** The command is decided again on what a competitor left; more than a few in a row are no accident. */
-const MOST_CONFLICTS = 5;
-
 /** Finds the schedule again after each conflict. */
 export type Find = () => Promise<FoundSchedule | null>;
 
@@ -26,13 +24,12 @@ export async function changeSchedule(
   find: Find,
   missing: 'schedule_not_found' | 'run_not_found',
 ): Promise<Outcome> {
-  for (let attempt = 1; ; attempt++) {
+  const once = async () => {
     const found = await find();
-    if (!found) return refuse(missing);
-    const outcome = await changeOnce(parts, call, name, found);
-    if (!('conflict' in outcome)) return outcome;
-    if (attempt === MOST_CONFLICTS) return refuse('unavailable', { headers: { 'retry-after': '1' } });
-  }
+    return found ? changeOnce(parts, call, name, found) : refuse(missing);
+  };
+  const outcome = await againAfterConflict(once, (answer) => 'conflict' in answer);
+  return 'conflict' in outcome ? refuse('unavailable', { headers: { 'retry-after': '1' } }) : outcome;
 }
 
 async function changeOnce(

@@ -130,3 +130,30 @@ it('changes of one number at once are all made, and so are those of any version 
   );
   expect(patches.map(({ status }) => status)).toEqual(patches.map(() => 200));
 });
+
+it('a change that always comes second is made all the same, and given up only when that never ends', async () => {
+  const created = await api.request('POST', '/v1/schedules', { key, body: schedule });
+  const database = new Client({ connectionString: api.database.adminUrl });
+  await database.connect();
+  // What a competitor does between reading and writing, as often as it is wanted.
+  const loseTo = (competitors: number) =>
+    database.query(`
+      CREATE SEQUENCE api.competitor;
+      CREATE FUNCTION api.come_second() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+      BEGIN
+        IF nextval('api.competitor') <= ${competitors} THEN RAISE EXCEPTION 'a competitor' USING ERRCODE = 'PA412'; END IF;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER come_second BEFORE UPDATE ON api.schedule FOR EACH ROW EXECUTE FUNCTION api.come_second();`);
+  const pauseIt = () => api.request('POST', `/v1/schedules/${created.body.id}/pause`, { key });
+  try {
+    await loseTo(100);
+    expect(await pauseIt()).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+    await database.query('DROP FUNCTION api.come_second CASCADE; DROP SEQUENCE api.competitor');
+    await loseTo(10);
+    expect(await pauseIt()).toMatchObject({ status: 200 });
+  } finally {
+    await database.query('DROP FUNCTION IF EXISTS api.come_second CASCADE; DROP SEQUENCE IF EXISTS api.competitor');
+    await database.end();
+  }
+});

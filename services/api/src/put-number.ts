@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { formatId, newUuid, uuidBytes, uuidText } from '#contracts/ids';
-import { pause } from '#runtime/pause';
 import { sqlState } from '#runtime/postgres/failures';
 import { seal } from '#runtime/sealed-secret';
+import { againAfterConflict } from './again-after-conflict';
 import type { ApiParts } from './api-parts';
 import type { Answer, Call, Outcome } from './call';
 import { findNumber, putNumber, type NumberRow } from './postgres/numbers';
@@ -11,16 +11,11 @@ import { DEFAULT_RATE_PER_SECOND, type PutNumberBody } from './request/number-re
 import { isoOrNull } from './schedule/schedule-view';
 
 type PutCall = Call<{ number: string }, unknown, PutNumberBody>;
-const MOST_CONFLICTS = 20;
 
 export async function registerNumber(parts: ApiParts, call: PutCall): Promise<Outcome> {
-  for (let attempt = 1; attempt <= MOST_CONFLICTS; attempt++) {
-    const before = await findNumber(parts.database, call.caller.tenantId, call.params.number);
-    const outcome = await writeOnce(parts, call, before);
-    if (outcome !== 'conflict') return outcome;
-    await pause(10 * attempt * Math.random());
-  }
-  return refuse('unavailable', { headers: { 'retry-after': '1' } });
+  const once = async () => writeOnce(parts, call, await findNumber(parts.database, call.caller.tenantId, call.params.number));
+  const outcome = await againAfterConflict(once, (answer) => answer === 'conflict');
+  return outcome === 'conflict' ? refuse('unavailable', { headers: { 'retry-after': '1' } }) : outcome;
 }
 
 async function writeOnce(parts: ApiParts, call: PutCall, before: NumberRow | null): Promise<Answer | Refusal | 'conflict'> {

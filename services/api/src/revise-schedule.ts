@@ -1,4 +1,4 @@
-import { pause } from '#runtime/pause';
+import { againAfterConflict } from './again-after-conflict';
 import type { ApiParts } from './api-parts';
 import type { Answer, Call, Outcome } from './call';
 import { numberFacts } from './create-schedule';
@@ -17,19 +17,14 @@ import { planSchedule } from './schedule/plan-schedule';
 import { recipientViews, scheduleView } from './schedule/schedule-view';
 import { writeSchedule } from './write-schedule';
 
-const MOST_TRIES = 20;
-
 type ReviseCall = Call<{ id: string }, unknown, ReviseScheduleBody>;
 
 /** Each member given replaces the old one as a whole; the result is checked as if it were new. */
 export async function reviseSchedule(parts: ApiParts, call: ReviseCall): Promise<Outcome> {
-  for (let tries = 1; ; tries++) {
-    const outcome = await reviseOnce(parts, call);
-    // `If-Match: *` means any version: then a change that came in between is no reason to refuse.
-    const lost = 'refused' in outcome && outcome.refused === 'version_mismatch';
-    if (!lost || call.ifMatch !== 'any' || tries === MOST_TRIES) return outcome;
-    await pause(10 * tries * Math.random());
-  }
+  // `If-Match: *` means any version: then a change that came in between is no reason to refuse.
+  const isConflict = (outcome: Outcome) =>
+    call.ifMatch === 'any' && 'refused' in outcome && outcome.refused === 'version_mismatch';
+  return againAfterConflict(() => reviseOnce(parts, call), isConflict);
 }
 
 async function reviseOnce(parts: ApiParts, call: ReviseCall): Promise<Outcome> {
