@@ -220,6 +220,9 @@ describe('the HTTP surface', () => {
     );
     const create = body.paths['/v1/schedules'].post;
     expect(create.requestBody.content['application/json'].schema.properties.priority).toMatchObject({ minimum: 1, maximum: 9 });
+    expect(create.requestBody.content['application/json'].schema.properties.allowDuplicate.description).toContain(
+      'one recipient is never refused as a duplicate',
+    );
     expect(create.responses['409'].description).toContain('duplicate_schedule');
     expect(body.paths['/v1/schedules/{id}'].patch.parameters).toEqual(
       expect.arrayContaining([expect.objectContaining({ name: 'If-Match', required: true })]),

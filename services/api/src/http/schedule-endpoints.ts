@@ -12,7 +12,9 @@ export const createScheduleEndpoint = endpoint({
   path: '/v1/schedules',
   operationId: 'createSchedule',
   tag,
-  summary: 'Schedules messages: audience, content, time and policies',
+  summary:
+    'Schedules messages: audience, content, time and policies. An active schedule of two or more recipients that is the same in number, ' +
+    'content, instant and recipients makes this one a duplicate, unless it says `allowDuplicate`; one recipient is never a duplicate',
   access: { scope: 'schedules:write' },
   body: createScheduleBody,
   success: [{ status: 201, description: 'Accepted and stored', schema: scheduleAnswer }],

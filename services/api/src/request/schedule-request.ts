@@ -40,7 +40,10 @@ export const when = z
       .enum(['shift', 'skip'])
       .optional()
       .describe('For a local time that the clock skips; default shift: 02:30 becomes 03:30. Refused beside `now` or an offset'),
-    fold: z.enum(['first', 'second', 'both']).optional().describe('For a local time that happens twice; default first. Refused beside `now` or an offset'),
+    fold: z
+      .enum(['first', 'second', 'both'])
+      .optional()
+      .describe('For a local time that happens twice; default first. Refused beside `now` or an offset'),
   })
   .superRefine((given, context) => {
     if (given.at === undefined && given.now === undefined) {
@@ -98,6 +101,14 @@ const members = {
   labels,
 };
 
+const allowDuplicate = z
+  .boolean()
+  .describe(
+    'Whether the same campaign may be scheduled twice; default false: number, content, instant and recipients of an active one are ' +
+      '409 `duplicate_schedule`. A schedule of one recipient is never refused as a duplicate: equal messages to one person may be ' +
+      'meant, and an Idempotency-Key or `externalId` makes a repeat safe',
+  );
+
 export const createScheduleBody = z.strictObject({
   name: members.name.optional(),
   externalId: externalId.optional(),
@@ -116,7 +127,7 @@ export const createScheduleBody = z.strictObject({
   onUncertain: members.onUncertain.optional(),
   retry: members.retry.optional(),
   labels: members.labels.optional(),
-  allowDuplicate: z.boolean().optional(),
+  allowDuplicate: allowDuplicate.optional(),
 });
 export type CreateScheduleBody = z.infer<typeof createScheduleBody>;
 
@@ -137,7 +148,7 @@ export const reviseScheduleBody = z.strictObject({
   onUncertain: members.onUncertain.optional(),
   retry: members.retry.nullable().optional(),
   labels: members.labels.optional(),
-  allowDuplicate: z.boolean().optional(),
+  allowDuplicate: allowDuplicate.optional(),
 });
 export type ReviseScheduleBody = z.infer<typeof reviseScheduleBody>;
 
