@@ -30,7 +30,9 @@ export const configSchema = z.object({
     .describe('Size of an uploaded audience at most, after decompression'),
   UPLOAD_MAX_RECIPIENTS: integer({ min: 1, max: 50_000_000 })
     .default(5_000_000)
-    .describe('Recipients of an uploaded audience at most; while it is read each takes 24 bytes of memory'),
+    .describe(
+      'Recipients of an uploaded audience at most; while it is read each takes 24 bytes of memory. A file may have twice as many rows, blank, repeated and rejected ones included',
+    ),
   UPLOADS_AT_ONCE: integer({ min: 1, max: 64 }).default(4).describe('Uploads that this process reads at the same time'),
   UPLOADS_AT_ONCE_PER_TENANT: integer({ min: 1, max: 64 }).default(2).describe('How many of these are for one tenant, at most'),
   UPLOAD_STALL_MS: milliseconds({ min: 100, max: 300_000 })

@@ -185,6 +185,26 @@ describe('a file that can not be taken', () => {
     await expect(send(csvRows(MAX_RECIPIENTS))).resolves.toMatchObject({ status: 201, body: { accepted: MAX_RECIPIENTS } });
   });
 
+  it.each([
+    ['blank', '\n'],
+    ['blank, written out', ',\r\n'],
+    ['rejected', 'x\n'],
+    ['repeated', `${germanMobile(1)}\n`],
+  ])('with too many rows that are %s is refused, one with just as many rows as allowed is not', async (_kind, row) => {
+    const gzip = { 'content-encoding': 'gzip' };
+    const file = (rows: number) => gzipSync(`phone\n${germanMobile(1)}\n${row.repeat(rows - 1)}`);
+    await expect(send(file(2 * MAX_RECIPIENTS + 1), gzip)).resolves.toMatchObject({
+      status: 413,
+      body: {
+        code: 'upload_too_large',
+        detail: expect.stringContaining('at most 42000 rows'),
+        errors: [{ code: 'upload_too_many_rows', pointer: '#row=42002' }],
+      },
+    });
+    await tables.untilCounts(NOTHING);
+    await expect(send(file(2 * MAX_RECIPIENTS), gzip)).resolves.toMatchObject({ status: 201, body: { accepted: 1 } });
+  });
+
   it('for its size is refused before a byte of it is read', async () => {
     const socket = await beginUpload(api, key, MAX_BYTES + 1);
     const [answer] = (await once(socket, 'data')) as [Buffer];

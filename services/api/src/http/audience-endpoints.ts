@@ -39,7 +39,8 @@ export const uploadAudienceEndpoint = endpoint({
   tag,
   summary:
     'Uploads a CSV file of recipients: a header row with `to` or `phone`, optionally `ref` and `timeZone`; every other column is a ' +
-    'parameter. `Content-Encoding: gzip` is understood. The audience appears when the whole file is stored. With an ' +
+    'parameter. `Content-Encoding: gzip` is understood. Blank rows are skipped, but a file has at most twice as many rows of ' +
+    'whatever kind as an audience may have recipients. The audience appears when the whole file is stored. With an ' +
     'Idempotency-Key a repeat must send the same file and parameters again: it is compared by its content, and not read anew',
   access: { scope: 'audiences:write' },
   query: z.strictObject({

@@ -40,6 +40,11 @@ export interface UploadParts {
 /** Large enough that a block's message costs nothing beside its rows, small enough that two threads share a small file. */
 const BLOCK_BYTES = 128 * 1024;
 const MAX_RECORD_BYTES = 64 * 1024;
+/**
+ * Rows of any kind, as a multiple of the recipients allowed. Blank, repeated and rejected rows make no recipient and cost time all
+ * the same: 200 MB of blank lines, 200 KB when compressed, took 27 s, and 2 s up to the refusal.
+ */
+const ROWS_A_RECIPIENT = 2;
 /** An upload whose client is slow stores nothing for long; the sweep must not take it for abandoned. */
 const TOUCH_EVERY_MS = 30_000;
 
@@ -125,13 +130,18 @@ class UploadStoring {
   }
 
   private async takeNext(): Promise<void> {
-    await this.taking!.take(await this.inFlight.shift()!);
-    if (this.taking!.accepted > this.upload.maxRecipients) {
-      throw new UploadRefused(
-        'upload_too_many_rows',
-        `An audience has at most ${this.upload.maxRecipients} recipients; make several of this file.`,
-        { row: this.taking!.nextRow - 1 },
-      );
+    const { maxRecipients } = this.upload;
+    const taking = this.taking!;
+    await taking.take(await this.inFlight.shift()!);
+    const row = taking.nextRow - 1;
+    if (taking.accepted > maxRecipients) {
+      const detail = `An audience has at most ${maxRecipients} recipients; make several of this file.`;
+      throw new UploadRefused('upload_too_many_rows', detail, { row });
+    }
+    const maxRows = maxRecipients * ROWS_A_RECIPIENT;
+    if (row - 1 > maxRows) {
+      const detail = `A file has at most ${maxRows} rows below its header; blank, repeated and rejected ones count. Take out those that are not needed, or make several of this file.`;
+      throw new UploadRefused('upload_too_many_rows', detail, { row: maxRows + 2 });
     }
   }
 
