@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { Codec } from '#contracts/codec';
 import type { Events } from '#contracts/events';
 import { topicName } from '#contracts/topics';
@@ -150,4 +151,23 @@ it('takes a body of nearly 4 MB and none above', async () => {
   expect((await post(number, large, { 'x-hub-signature-256': signature(large) })).status).toBe(200);
   const tooLarge = padded(4 * 1024 * 1024 + 1);
   expect((await post(number, tooLarge, { 'x-hub-signature-256': signature(tooLarge) })).status).toBe(413);
+});
+
+it('tells who sends too much so, even if that one looks only when all is sent', async () => {
+  const number = await stage.number();
+  const size = 16 * 1024 * 1024;
+  for (let round = 0; round < 3; round++) {
+    const { hostname, port } = new URL(receipts.origin());
+    const socket = connect(Number(port), hostname);
+    let text = '';
+    let error: string | undefined;
+    socket.on('data', (data) => (text += data.toString()));
+    socket.on('error', (raised: NodeJS.ErrnoException) => (error = raised.code));
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.pause();
+    socket.write(`POST /webhooks/whatsapp/${number.endpointId} HTTP/1.1\r\nhost: x\r\ncontent-length: ${size}\r\n\r\n`);
+    socket.write(Buffer.alloc(size), () => socket.resume());
+    await closed;
+    expect([error, text]).toEqual([undefined, expect.stringMatching(/^HTTP\/1\.1 413 /)]);
+  }
 });

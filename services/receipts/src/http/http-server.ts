@@ -4,6 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance } from 'fastify';
 import { addHealthRoutes, type Condition } from '#runtime/http/health';
+import { lingerAfterAnswers } from '#runtime/http/linger-after-answers';
 import { addWebhookRoutes, type WebhookParts } from './webhook-routes';
 
 /** Nest on Fastify, with the webhook routes and health. Not listening yet. */
@@ -25,6 +26,11 @@ export async function createHttpServer(
     abortOnError: false,
   });
   const server = adapter.getInstance() as unknown as FastifyInstance;
+  const lingering = lingerAfterAnswers(server.server);
+  server.addHook('preClose', (done) => {
+    lingering.close();
+    done();
+  });
   addHealthRoutes(server, condition);
   addWebhookRoutes(server, parts);
   return app;
