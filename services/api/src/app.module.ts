@@ -85,7 +85,10 @@ export async function composeApi(config: ApiConfig, log: Log, clock: Clock = sys
     .add({
       name: 'http',
       start: async () => {
-        app = await createHttpServer(AppModule.of(parts, audiences.parts, door), door, lifecycle, log);
+        app = await createHttpServer(AppModule.of(parts, audiences.parts, door), door, lifecycle, log, {
+          headersDeadlineMs: config.HEADERS_DEADLINE_MS,
+          bodyDeadlineMs: config.BODY_DEADLINE_MS,
+        });
         await app.listen(config.PORT, config.HOST);
         address = (await app.getUrl()).replace('[::1]', '127.0.0.1');
         log.info('listening', { address });

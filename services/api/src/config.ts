@@ -21,6 +21,12 @@ export const configSchema = z.object({
     .enum(['debug', 'info', 'warn', 'error', 'silent'])
     .default('info')
     .describe('Least important lines that are logged'),
+  HEADERS_DEADLINE_MS: milliseconds({ min: 100, max: 300_000 })
+    .default(20_000)
+    .describe('A connection on which the headers of a request are not whole after this time is closed'),
+  BODY_DEADLINE_MS: milliseconds({ min: 100, max: 600_000 })
+    .default(30_000)
+    .describe('A JSON body that is not whole after this time is refused; uploads have UPLOAD_STALL_MS instead'),
   DRAIN_DEADLINE_MS: milliseconds({ max: 600_000 }).default(10_000).describe('Time for open requests after SIGTERM'),
   ID_KEY: secretKey().describe('Derives message ids from recipients; never rotates'),
   CREDENTIALS_KEY: secretKey().describe('Seals credentials and webhook secrets; the same in sender and receipts'),

@@ -7,7 +7,6 @@ import { AudienceUpload } from '../audience/upload-audience';
 import { listRejectedEndpoint, readAudienceEndpoint, uploadAudienceEndpoint } from './audience-endpoints';
 import { Door } from './door';
 import { Endpoint } from './endpoint';
-import { leaveUnreadBody } from './leave-unread-body';
 
 @Controller()
 export class AudiencesController {
@@ -23,7 +22,6 @@ export class AudiencesController {
     try {
       await this.door.enter(uploadAudienceEndpoint, request, reply, (call) => upload.step(call));
     } finally {
-      leaveUnreadBody(request.raw);
       await upload.close();
     }
   }

@@ -29,6 +29,7 @@ const IN_PROGRESS_POLL_MS = 100;
 /** Every request comes in here: who is it, may they, is it readable, was it answered before; then the step runs. */
 export class Door {
   private readonly operatorHash: Buffer;
+  private readonly callers = new WeakMap<FastifyRequest, Caller>();
 
   constructor(
     private readonly database: Database,
@@ -39,6 +40,17 @@ export class Door {
     this.operatorHash = sha256(operatorKey);
   }
 
+  /**
+   * Who is it, and may they? Asked before anything of a body is read; null if they may. `enter` asks again only where this was not
+   * asked.
+   */
+  async knock(spec: EndpointSpec, request: FastifyRequest): Promise<Refusal | null> {
+    const caller = await this.callerOf(spec, request);
+    if (isRefusal(caller)) return caller;
+    this.callers.set(request, caller);
+    return null;
+  }
+
   async enter<E extends EndpointSpec<never, never, never> | EndpointSpec>(
     spec: E,
     request: FastifyRequest,
@@ -47,7 +59,7 @@ export class Door {
   ): Promise<void> {
     const known = spec as EndpointSpec;
     const nowMs = this.clock.nowMs();
-    const caller = await this.callerOf(known, request);
+    const caller = this.callers.get(request) ?? (await this.callerOf(known, request));
     if (isRefusal(caller)) return this.refuse(reply, request, caller);
     const read = readCall(known, request, caller, nowMs);
     if (isRefusal(read)) return this.refuse(reply, request, read);

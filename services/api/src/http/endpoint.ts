@@ -1,4 +1,5 @@
 import { RequestMapping, RequestMethod } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Scope } from '../keys/api-key';
 import type { ProblemCode } from '../problem/problem-table';
@@ -34,6 +35,12 @@ const REGISTERED = new Map<string, EndpointSpec>();
 
 export function registeredEndpoints(): EndpointSpec[] {
   return [...REGISTERED.values()];
+}
+
+/** The endpoint that a request was routed to; undefined for what is none, such as the documentation. */
+export function endpointOf(request: FastifyRequest): EndpointSpec | undefined {
+  const method = request.method === 'HEAD' ? 'GET' : request.method;
+  return REGISTERED.get(`${method} ${request.routeOptions.url ?? ''}`);
 }
 
 /** Routes the method and enters the endpoint into the documentation. */

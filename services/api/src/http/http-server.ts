@@ -6,15 +6,21 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { encodeCrockford } from '#contracts/crockford';
 import { addHealthRoutes, type Condition } from '#runtime/http/health';
+import { lingerAfterAnswers } from '#runtime/http/linger-after-answers';
 import type { Log } from '#runtime/log';
 import { PROBLEMS, refuse } from '../problem/problem-table';
 import { addDocsPages } from './docs-pages';
 import type { Door } from './door';
+import { endpointOf } from './endpoint';
 import { openApiDocument } from './openapi';
 import { ProblemFilter } from './problem-filter';
 import { BODY_LIMIT_BYTES, readJsonBodies } from './read-json-body';
 
 const CORRELATION_ID = /^[A-Za-z0-9._:/+=@-]{1,128}$/;
+
+function newCorrelationId(): string {
+  return `cor_${encodeCrockford(randomBytes(16))}`;
+}
 
 /** Nest on Fastify, with our body reader, our problems, and the documentation. Not listening yet. */
 export async function createHttpServer(
@@ -22,6 +28,7 @@ export async function createHttpServer(
   door: Door,
   condition: Condition,
   log: Log,
+  { headersDeadlineMs, bodyDeadlineMs }: { headersDeadlineMs: number; bodyDeadlineMs: number },
 ): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
@@ -29,11 +36,16 @@ export async function createHttpServer(
     routerOptions: { maxParamLength: 400 },
     genReqId: (request: { headers: Record<string, string | string[] | undefined> }) => {
       const given = request.headers['x-correlation-id'];
-      return typeof given === 'string' && CORRELATION_ID.test(given) ? given : `cor_${encodeCrockford(randomBytes(16))}`;
+      return typeof given === 'string' && CORRELATION_ID.test(given) ? given : newCorrelationId();
     },
     // Ours is the one log; Fastify's would print URLs and headers.
     logger: false,
+    // Uploads may take long and JSON bodies have a deadline of their own, so that of the server is for headers only.
     requestTimeout: 0,
+    http: {
+      headersTimeout: headersDeadlineMs,
+      connectionsCheckingInterval: Math.max(50, Math.min(5_000, headersDeadlineMs / 4)),
+    },
     // Paths that can't be read at all, or name something longer than any name.
     frameworkErrors: (_error: Error, request: FastifyRequest, reply: FastifyReply) => {
       reply.header('x-correlation-id', request.id);
@@ -46,10 +58,19 @@ export async function createHttpServer(
     abortOnError: false,
   });
   const server = adapter.getInstance() as unknown as FastifyInstance;
-  readJsonBodies(server);
-  server.addHook('onRequest', (request, reply, done) => {
-    reply.header('x-correlation-id', request.id);
+  const lingering = lingerAfterAnswers(server.server);
+  readJsonBodies(server, bodyDeadlineMs);
+  server.addHook('preClose', (done) => {
+    lingering.close();
     done();
+  });
+  server.addHook('onRequest', async (request, reply) => {
+    reply.header('x-correlation-id', request.id);
+    const endpoint = endpointOf(request);
+    const refusal = endpoint && (await door.knock(endpoint, request));
+    if (!refusal) return;
+    door.refuse(reply, request, refusal);
+    return reply;
   });
   addHealthRoutes(server, condition);
   server.get('/errors/:code', (request, reply) => {

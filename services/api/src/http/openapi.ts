@@ -11,7 +11,7 @@ const ALWAYS: readonly ProblemCode[] = [
   'internal',
   'unavailable',
 ];
-const WITH_BODY: readonly ProblemCode[] = ['body_unparseable', 'body_too_large', 'media_type_unsupported'];
+const WITH_BODY: readonly ProblemCode[] = ['body_unparseable', 'request_stalled', 'body_too_large', 'media_type_unsupported'];
 const NAMED: readonly ProblemCode[] = ['idempotency_key_reused', 'request_in_progress'];
 
 const problemSchema = z.toJSONSchema(

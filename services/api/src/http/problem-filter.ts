@@ -4,7 +4,7 @@ import type { Log } from '#runtime/log';
 import { PunctualError } from '#runtime/errors';
 import { refuse, type Refusal } from '../problem/problem-table';
 import type { Door } from './door';
-import { UnparseableBody } from './read-json-body';
+import { BodyRefused } from './read-json-body';
 
 /** Faults, and what the HTTP server itself refuses, in the same shape as every other problem. */
 @Catch()
@@ -27,7 +27,7 @@ export class ProblemFilter implements ExceptionFilter {
 }
 
 function refusalFor(error: unknown): Refusal {
-  if (error instanceof UnparseableBody) return refuse('body_unparseable', { detail: error.message });
+  if (error instanceof BodyRefused) return refuse(error.code, { detail: error.detail });
   if (error instanceof PunctualError && error.retriable) return refuse('unavailable', { headers: { 'retry-after': '1' } });
   const status = error instanceof HttpException ? error.getStatus() : (error as { statusCode?: unknown } | null)?.statusCode;
   switch (status) {

@@ -1,11 +1,20 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { endpointOf } from './endpoint';
 
 /** JSON bodies; large audiences are uploaded as files instead. */
 export const BODY_LIMIT_BYTES = 8 * 1024 * 1024;
 export const DEEPEST_BODY = 32;
 
-export class UnparseableBody extends Error {
-  override readonly name = 'UnparseableBody';
+/** Why a body was not taken. */
+export class BodyRefused extends Error {
+  override readonly name = 'BodyRefused';
+  constructor(
+    readonly code: 'body_unparseable' | 'body_too_large' | 'request_stalled',
+    readonly detail: string,
+  ) {
+    super(detail);
+  }
 }
 
 const rawBodies = new WeakMap<FastifyRequest, Buffer>();
@@ -15,36 +24,71 @@ export function rawBodyOf(request: FastifyRequest): Buffer | undefined {
   return rawBodies.get(request);
 }
 
-/** JSON is read here; every other body stays on the socket for the endpoint that wants it. */
-export function readJsonBodies(server: FastifyInstance): void {
+/** JSON is read here, where an endpoint takes it; every other body stays on the socket for the endpoint that wants it, or unread. */
+export function readJsonBodies(server: FastifyInstance, deadlineMs: number): void {
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: BODY_LIMIT_BYTES }, (request, body, done) => {
-    rawBodies.set(request, body as Buffer);
-    try {
-      done(null, parseJson(body as Buffer));
-    } catch (error) {
-      done(error as Error, undefined);
-    }
+  server.addContentTypeParser('application/json', async (request: FastifyRequest) => {
+    if (!endpointOf(request)?.body) return undefined;
+    const body = await readWhole(request.raw, { mostBytes: BODY_LIMIT_BYTES, deadlineMs });
+    rawBodies.set(request, body);
+    return parseJson(body);
   });
   server.addContentTypeParser('*', (_request, _payload, done) => done(null, undefined));
+}
+
+/** All bytes of a body. One that is too large or too slow is left where it is: the answer comes first. */
+export function readWhole(
+  request: IncomingMessage,
+  { mostBytes, deadlineMs }: { mostBytes: number; deadlineMs: number },
+): Promise<Buffer> {
+  const announced = Number(request.headers['content-length'] ?? 0);
+  return new Promise((resolve, reject) => {
+    const parts: Buffer[] = [];
+    let bytes = 0;
+    const settle = (refused: BodyRefused | null): void => {
+      clearTimeout(deadline);
+      request.off('data', take).off('end', ended).off('error', broken).off('close', broken);
+      if (refused) reject(refused);
+      else resolve(parts.length === 1 ? parts[0]! : Buffer.concat(parts));
+    };
+    const tooLarge = () => settle(new BodyRefused('body_too_large', `A body has at most ${mostBytes / 1_048_576} MiB.`));
+    const take = (part: Buffer): void => {
+      bytes += part.length;
+      parts.push(part);
+      if (bytes > mostBytes) tooLarge();
+    };
+    const ended = (): void => settle(null);
+    const broken = (): void => settle(new BodyRefused('body_unparseable', 'The connection ended before the body did.'));
+    const deadline = setTimeout(() => {
+      const detail = `The body was not whole after ${deadlineMs / 1_000} s; nothing was done.`;
+      settle(new BodyRefused('request_stalled', detail));
+    }, deadlineMs);
+    if (announced > mostBytes) return tooLarge();
+    if (request.destroyed) return broken();
+    request.on('data', take).on('end', ended).on('error', broken).on('close', broken);
+  });
 }
 
 /** Undefined for an empty body. Depth is checked on the bytes, so that nothing recursive ever meets a deep value. */
 export function parseJson(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined;
-  if (depthOf(bytes) > DEEPEST_BODY) throw new UnparseableBody(`The body is nested deeper than ${DEEPEST_BODY} levels.`);
+  if (depthOf(bytes) > DEEPEST_BODY)
+    throw new BodyRefused('body_unparseable', `The body is nested deeper than ${DEEPEST_BODY} levels.`);
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new UnparseableBody('The body is not UTF-8.');
+    throw new BodyRefused('body_unparseable', 'The body is not UTF-8.');
   }
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
     // V8's message quotes the body; the position alone does not.
     const position = /position (\d+)/.exec((error as Error).message)?.[1];
-    throw new UnparseableBody(`The body is not well-formed JSON${position ? `: look at character ${position}` : ''}.`);
+    throw new BodyRefused(
+      'body_unparseable',
+      `The body is not well-formed JSON${position ? `: look at character ${position}` : ''}.`,
+    );
   }
 }
 

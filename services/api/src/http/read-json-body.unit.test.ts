@@ -1,4 +1,4 @@
-import { DEEPEST_BODY, parseJson, UnparseableBody } from './read-json-body';
+import { DEEPEST_BODY, parseJson, BodyRefused } from './read-json-body';
 
 const parse = (text: string) => parseJson(Buffer.from(text));
 
@@ -10,14 +10,14 @@ describe('a JSON body', () => {
 
   it('may be so deep and no deeper; brackets in strings do not count', () => {
     expect(parse('['.repeat(DEEPEST_BODY) + ']'.repeat(DEEPEST_BODY))).toBeDefined();
-    expect(() => parse('['.repeat(DEEPEST_BODY + 1) + ']'.repeat(DEEPEST_BODY + 1))).toThrow(UnparseableBody);
-    expect(() => parse('['.repeat(2_000_000))).toThrow(UnparseableBody);
+    expect(() => parse('['.repeat(DEEPEST_BODY + 1) + ']'.repeat(DEEPEST_BODY + 1))).toThrow(BodyRefused);
+    expect(() => parse('['.repeat(2_000_000))).toThrow(BodyRefused);
     expect(parse(JSON.stringify(`\\"${'['.repeat(100)}`))).toContain('[');
   });
 
   it('does not show what it could not read', () => {
     for (const text of ['{"to":"+4915123456789",}', '{"to":"+4915123456789"', 'secret']) {
-      expect(() => parse(text)).toThrow(UnparseableBody);
+      expect(() => parse(text)).toThrow(BodyRefused);
       try {
         parse(text);
       } catch (error) {

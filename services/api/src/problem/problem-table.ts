@@ -23,6 +23,7 @@ export const PROBLEMS = {
   run_not_found: [404, 'No such run', 'Check the id, and that the key belongs to the same tenant.'],
   message_not_found: [404, 'No such message', 'Check the id, and that the key belongs to the same tenant.'],
   audience_not_found: [404, 'No such audience', 'Check the id, and that the key belongs to the same tenant.'],
+  request_stalled: [408, 'The request did not come to its end', 'Send it again, whole, within the time that `detail` names.'],
   upload_stalled: [408, 'The upload stood still', 'Upload the file again; nothing of it was kept.'],
   external_id_taken: [
     409,
