@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { pause } from '#runtime/pause';
+import { waitUntil } from '#runtime/wait-until';
 import { createTenantWithNumber, startTestApi, type TestApi } from './test-api';
 
 const HEADERS_DEADLINE_MS = 400;
@@ -84,6 +85,18 @@ describe('a request that never ends', () => {
     socket.write(body.slice(10));
     expect((await seen).status).toBe(201);
   });
+
+  it.each([
+    ['nothing', ''],
+    ['half of its headers', 'GET /v1/schedules HTTP/1.1\r\nhost: api\r\nx-a'],
+  ])('of which %s comes is answered 408 and let go', async (_what, text) => {
+    const { socket, seen } = open();
+    socket.write(text);
+    const answer = await seen;
+    expect(answer.status).toBe(408);
+    expectProblem(answer, 'request_stalled');
+    expect(answer.body.detail).toContain('0.4 s');
+  });
 });
 
 describe('a request whose body is still to come', () => {
@@ -130,6 +143,12 @@ describe('a request whose body is still to come', () => {
       () => head('POST /v1/schedules', 'content-type: a/b', authorized(), 'connection: close', `content-length: ${SIXTEEN_MB}`),
       Buffer.alloc(SIXTEEN_MB),
     ],
+    [
+      '400 of the HTTP parser',
+      400,
+      () => post('/v1/schedules', authorized(), 'transfer-encoding: chunked'),
+      Buffer.alloc(SIXTEEN_MB),
+    ],
   ])('is read on after the %s for a client that looks only when all is sent', async (_what, status, request, body) => {
     for (let round = 0; round < 3; round++) {
       const { socket, seen } = open();
@@ -141,4 +160,57 @@ describe('a request whose body is still to come', () => {
       expect(answer.body.status).toBe(status);
     }
   });
+});
+
+it.each([
+  ['no HTTP', 'hello\r\n\r\n', 400, 'request_unreadable'],
+  ['TLS', '\u0016\u0003\u0001\u0002', 400, 'request_unreadable'],
+  ['a method that nobody knows', 'FETCH / HTTP/1.1\r\nhost: api\r\n\r\n', 400, 'request_unreadable'],
+  ['another version of HTTP', 'GET / HTTP/3.7\r\nhost: api\r\n\r\n', 400, 'request_unreadable'],
+  ['a broken header', head('GET /', 'a\u0001b: c'), 400, 'request_unreadable'],
+  ['two lengths', post('/v1/schedules', 'content-length: 3', 'content-length: 4'), 400, 'request_unreadable'],
+  ['no host', 'GET / HTTP/1.1\r\nconnection: close\r\n\r\n', 400, 'request_unreadable'],
+  ['headers that are too large', head('GET /', `x: ${'y'.repeat(20_000)}`), 431, 'headers_too_large'],
+  ['an expectation', head('GET /', 'expect: a miracle', 'connection: close'), 417, 'expectation_unsupported'],
+  ['a method for other servers', head('PROPFIND /v1/schedules', 'connection: close'), 404, 'not_found'],
+  ['a method that a path does not have', head('DELETE /v1/schedules', 'connection: close'), 404, 'not_found'],
+  ['a tunnel', head('CONNECT example.com:443'), 404, 'not_found'],
+  ['a path that is none', head('GET http://', 'connection: close'), 404, 'not_found'],
+  [
+    'a content type that is none',
+    head('POST /v1/schedules', 'content-type: ;', 'content-length: 2', 'connection: close') + '{}',
+    401,
+    'unauthorized',
+  ],
+])('%s is answered with a problem', async (_what, text, status, code) => {
+  const { socket, seen } = open();
+  socket.write(text, 'latin1');
+  const answer = await seen;
+  expect(answer.status).toBe(status);
+  expectProblem(answer, code);
+});
+
+it('and so is one that comes on an open connection while the instance stops', async () => {
+  const stopped = await startTestApi();
+  const { hostname, port } = new URL(stopped.origin);
+  const socket = connect(Number(port), hostname);
+  let text = '';
+  socket.on('data', (data) => (text += data.toString()));
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  const tenant = JSON.stringify({ name: 'Shop', mode: 'test' });
+  const operator = `authorization: Bearer ${stopped.operatorKey}`;
+  // The first request keeps the connection busy, or it would be closed as idle.
+  socket.write(post('/v1/admin/tenants', operator, `content-length: ${tenant.length}`));
+  await stopped.request('GET', '/v1/schedules');
+  const stopping = stopped.stop();
+  await waitUntil('the door to be closed', () =>
+    fetch(stopped.origin).then(
+      () => false,
+      () => true,
+    ),
+  );
+  socket.write(tenant + head('GET /v1/schedules', operator));
+  await closed;
+  await stopping;
+  expect(text).toMatch(/^HTTP\/1\.1 201 .*HTTP\/1\.1 503 .*application\/problem\+json.*"code":"unavailable"/s);
 });

@@ -2,6 +2,7 @@
 export const PROBLEMS = {
   body_unparseable: [400, 'The body can not be read', 'Send well-formed JSON in UTF-8, at most 32 levels deep.'],
   unknown_member: [400, 'Unknown members or parameters', 'Take them out or correct their spelling; `errors` lists each one.'],
+  request_unreadable: [400, 'The request is not HTTP/1.1', 'Send well-formed HTTP/1.1; the connection was closed.'],
   header_invalid: [400, 'A header can not be read', 'Correct the header named in `errors`.'],
   upload_interrupted: [400, 'The upload ended before its end', 'Upload the file again; nothing of it was kept.'],
   key_in_query: [
@@ -56,11 +57,13 @@ export const PROBLEMS = {
   body_too_large: [413, 'The body is too large', 'Upload large audiences with POST /v1/audiences and give `audienceId`.'],
   upload_too_large: [413, 'The file is too large', 'Make several audiences of it; `errors` says what the limit is.'],
   media_type_unsupported: [415, 'This kind of body is not understood', 'Send `Content-Type: application/json`.'],
+  expectation_unsupported: [417, 'This expectation can not be met', 'Leave the header Expect out, or send `100-continue`.'],
   request_invalid: [422, 'The request is not valid', 'Correct every member listed in `errors`.'],
   upload_invalid: [422, 'The file can not be taken', 'Correct what `errors` names and upload it again; nothing of it was kept.'],
   idempotency_key_reused: [422, 'The Idempotency-Key was used for another request', 'Use a new key for a new request.'],
   precondition_required: [428, 'If-Match is required', 'Send the `ETag` of the version that you changed.'],
   too_many_uploads: [429, 'Too many uploads at once', 'Wait until one of them is answered, or for `Retry-After` seconds.'],
+  headers_too_large: [431, 'The headers are too large', 'Send fewer or shorter headers: 16 KB with the request line.'],
   internal: [
     500,
     'A fault on our side',
