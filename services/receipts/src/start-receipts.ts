@@ -89,7 +89,13 @@ export function composeReceipts(config: ReceiptsConfig, log: Log): Receipts {
     .add({
       name: 'postgres',
       start: async (signal) => {
-        database = await openDatabase({ url: databaseUrl, name: `receipts-${config.INSTANCE_ID}`, log, signal });
+        database = await openDatabase({
+          url: databaseUrl,
+          name: `receipts-${config.INSTANCE_ID}`,
+          keepsIndexPlans: true,
+          log,
+          signal,
+        });
         await waitForSchema(database, undefined, { log, signal });
       },
       stop: () => database?.close(),

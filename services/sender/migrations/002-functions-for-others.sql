@@ -334,10 +334,11 @@ BEGIN
 END
 $$;
 
--- What of a run is at a provider now, and what waits here. The small index of unsettled claims, not the run's range.
+-- What of a run is at a provider now, and what waits here. The small index of unsettled claims, not the run's range; not left to
+-- the planner, which reads all claims as long as it has no statistics of a partition.
 CREATE FUNCTION sender.live_counts(p_run_id bytea, OUT sending bigint, OUT waiting bigint) RETURNS record
 LANGUAGE sql STABLE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
   WITH unsettled AS MATERIALIZED (SELECT c.occurrence_id, c.state FROM sender.claim c WHERE c.sweep_at IS NOT NULL)
   SELECT (

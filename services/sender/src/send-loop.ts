@@ -41,6 +41,8 @@ const AGAIN_MS = 50;
 const TYPICAL_CALL_MS = 100;
 /** When a message has to ask the gate, those of its number that would within this time ask with it: a statement for each costs more. */
 const TOGETHER_MS = 25;
+/** A claimed message may miss its slot by so much before its lane claims no more. */
+const MOST_LATE_MS = 500;
 
 /**
  * For every lane with work: reserve slots, ask the gate shortly before each slot, write at the slot. One timer for all lanes; the
@@ -132,7 +134,7 @@ export class SendLoop {
 
     if (results.accepting && claims.resumesAt <= now) {
       const asked = lane.claiming + lane.ready.size;
-      if (lane.pace.slotsUntil(now, now + claims.leadMs) > asked)
+      if (!this.isBehind(lane, now) && lane.pace.slotsUntil(now, now + claims.leadMs) > asked)
         this.claim(lane, lane.pace.slotsUntil(now, now + claims.leadMs + TOGETHER_MS) - asked);
       if (lane.queue.size > 0) next = Math.min(next, lane.pace.slotBehind(lane.claiming + lane.ready.size) - claims.leadMs);
     } else next = Math.min(next, Math.max(now + AGAIN_MS, claims.resumesAt));
@@ -148,6 +150,18 @@ export class SendLoop {
     }
     this.warm(number.mode, now);
     return next;
+  }
+
+  /**
+   * Slots pass that this process is too busy to use: whatever else it claimed would only wait, out of a cancel's reach, and go back
+   * unsent when half of its deadline is gone.
+   */
+  private isBehind(lane: NumberLane, now: number): boolean {
+    const first = lane.ready.peek();
+    if (!first) return false;
+    const { deadlineMs, claims } = this.options;
+    const waited = now - (first.deadlineAt - deadlineMs);
+    return waited > claims.leadMs + Math.min(MOST_LATE_MS, deadlineMs / 4);
   }
 
   private claim(lane: NumberLane, most: number): void {

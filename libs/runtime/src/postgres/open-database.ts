@@ -24,6 +24,11 @@ export interface DatabaseOptions {
   idleInTransactionTimeoutMs?: number;
   /** No limit if absent. */
   lockTimeoutMs?: number;
+  /**
+   * Every statement finds its rows by an index, and keeps one plan for all calls. A plan of a batch is otherwise made for the tables
+   * as they were when it was made: for one made while a table was empty, each batch reads the whole table until the next analyze.
+   */
+  keepsIndexPlans?: boolean;
   log?: Log;
   /** Stops waiting for a server that does not answer at start. */
   signal?: AbortSignal;
@@ -79,6 +84,7 @@ function dataSourceFor(options: DatabaseOptions, log: Log): DataSource {
       query_timeout: statementTimeoutMs + 5_000,
       idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 10_000,
       ...(options.lockTimeoutMs === undefined ? {} : { lock_timeout: options.lockTimeoutMs }),
+      ...(options.keepsIndexPlans ? { options: '-c enable_seqscan=off -c plan_cache_mode=force_generic_plan' } : {}),
     },
   });
 }
