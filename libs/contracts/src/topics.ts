@@ -64,6 +64,7 @@ export const TOPICS = define({
   webhooks: {
     suffix: 'webhooks',
     key: 'endpoint id',
+    // A header `content-encoding: gzip` says that the body inside is deflated, which only large ones are.
     // Whatever comes within 50 ms goes to one partition: a batch for one costs a sixth of six small ones.
     partitionedBy: 'time slice',
     partitions: 6,

@@ -142,6 +142,8 @@ CREATE TABLE receipts.webhook_spool (
   endpoint_id text NOT NULL,
   -- WebhookReceived, as it would have gone into the topic.
   value bytea NOT NULL,
+  -- Whether the body inside is deflated: the record's header says so in Kafka.
+  packed boolean NOT NULL,
   received_at timestamptz NOT NULL,
   -- Whoever relays the row has it until then; a second relay only makes a duplicate.
   relay_after timestamptz NOT NULL

@@ -155,7 +155,12 @@ export class Stage {
     const records = told.map((one) => ({
       offset: offset++,
       timestampMs: at,
-      item: readRecord(this.codec, TOKEN_KEY, this.codec.encode(one.name, one.event as never), () => undefined),
+      item: readRecord(
+        this.codec,
+        TOKEN_KEY,
+        { value: this.codec.encode(one.name, one.event as never), headers: {} },
+        () => undefined,
+      ),
     }));
     this.offsets.set(name, offset);
     return { topic, partition, records };

@@ -6,9 +6,9 @@ import type { Log } from '#runtime/log';
 import { counter } from '#runtime/metrics';
 import { pause } from '#runtime/pause';
 import { METRICS } from '../metric-names';
-import { packBody } from '../webhooks/pack-body';
+import { headersOf, packBody } from '../webhooks/pack-body';
 import type { WebhookNumber } from './webhook-secrets';
-import type { WebhookSpool } from './webhook-spool';
+import type { SpooledWebhook, WebhookSpool } from './webhook-spool';
 
 export interface IntakeOptions {
   codec: Codec;
@@ -72,9 +72,10 @@ export class WebhookIntake {
   async keep({ endpointId, provider }: WebhookNumber, body: Buffer): Promise<Kept> {
     const at = this.options.clock.nowMs();
     const eventId = formatId('evt', newUuid(at));
-    const value = this.options.codec.encode('WebhookReceived', { eventId, at, endpointId, provider, body: await packBody(body) });
+    const { bytes, isPacked } = await packBody(body);
+    const value = this.options.codec.encode('WebhookReceived', { eventId, at, endpointId, provider, body: bytes });
     this.open++;
-    const kept = await this.keepValue(eventId, endpointId, value, at).finally(() => this.open--);
+    const kept = await this.keepValue({ eventId, endpointId, value, isPacked, receivedAtMs: at }).finally(() => this.open--);
     keptWebhooks.add(1, { kept });
     return kept;
   }
@@ -89,7 +90,7 @@ export class WebhookIntake {
     }
     const ids = taken.map(({ id }) => id);
     try {
-      await Promise.all(taken.map(({ endpoint_id, value }) => this.send(endpoint_id, value)));
+      await Promise.all(taken.map(({ endpoint_id, value, packed }) => this.send(endpoint_id, value, packed)));
     } catch (error) {
       await spool.release(ids);
       throw error;
@@ -101,22 +102,23 @@ export class WebhookIntake {
     return taken.length;
   }
 
-  private async keepValue(eventId: string, endpointId: string, value: Buffer, receivedAtMs: number): Promise<Kept> {
+  private async keepValue(webhook: SpooledWebhook): Promise<Kept> {
     if (!this.doubted) {
-      if (await inTime(this.send(endpointId, value), this.patienceMs)) return 'kafka';
+      const { endpointId, value, isPacked } = webhook;
+      if (await inTime(this.send(endpointId, value, isPacked), this.patienceMs)) return 'kafka';
       if (!this.doubted)
         this.options.log.warn('Kafka does not acknowledge; webhooks are kept in PostgreSQL until it does', {
           waitedMs: this.patienceMs,
         });
       this.doubted = true;
     }
-    if (await inTime(this.options.spool.keep({ eventId, endpointId, value, receivedAtMs }), this.patienceMs)) return 'spool';
+    if (await inTime(this.options.spool.keep(webhook), this.patienceMs)) return 'spool';
     return 'nowhere';
   }
 
-  private send(endpointId: string, value: Buffer): Promise<void> {
+  private send(endpointId: string, value: Buffer, isPacked: boolean): Promise<void> {
     return new Promise((sent) => {
-      this.collected.push({ record: { key: Buffer.from(endpointId), value }, sent });
+      this.collected.push({ record: { key: Buffer.from(endpointId), value, headers: headersOf(isPacked) }, sent });
       const left = this.sentAt + REST_MS - this.options.clock.monotonicMs();
       if (left <= 0 || this.collected.length >= SOME) this.sendCollected();
       else this.timer ??= setTimeout(() => this.sendCollected(), left);

@@ -8,4 +8,4 @@ WHERE s.id IN (
   LIMIT $1::int
   FOR UPDATE SKIP LOCKED
 )
-RETURNING s.id, s.event_id, s.endpoint_id, s.value
+RETURNING s.id, s.event_id, s.endpoint_id, s.value, s.packed

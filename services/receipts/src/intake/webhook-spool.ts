@@ -10,6 +10,7 @@ export interface SpooledWebhook {
   eventId: string;
   endpointId: string;
   value: Buffer;
+  isPacked: boolean;
   receivedAtMs: number;
 }
 
@@ -18,6 +19,7 @@ export interface TakenWebhook {
   event_id: string;
   endpoint_id: string;
   value: Buffer;
+  packed: boolean;
 }
 
 interface Pending {
@@ -68,6 +70,7 @@ export class WebhookSpool {
           webhooks.map(({ endpointId }) => endpointId),
           webhooks.map(({ value }) => value),
           webhooks.map(({ receivedAtMs }) => receivedAtMs),
+          webhooks.map(({ isPacked }) => isPacked),
         ])
         .then(
           () => batch.forEach(({ done }) => done()),

@@ -42,8 +42,9 @@ export class BatchReader {
   async project({ topic, partition, records, signal }: InBatch): Promise<void> {
     let part: ReadRecord[] = [];
     let weight = 0;
-    for (const { offset, timestampMs, value } of records) {
-      const item = readRecord(this.codec, this.tokenKey, value, this.onIgnored);
+    for (const record of records) {
+      const { offset, timestampMs } = record;
+      const item = readRecord(this.codec, this.tokenKey, record, this.onIgnored);
       part.push({ offset, timestampMs, item });
       weight += weightOf(item);
       if (weight < PART_WEIGHT) continue;

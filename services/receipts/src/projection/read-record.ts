@@ -1,21 +1,27 @@
 import { readAttemptToken } from '#contracts/attempt-token';
 import type { Codec } from '#contracts/codec';
 import type { Events } from '#contracts/events';
+import type { InRecord } from '#runtime/kafka/port';
 import { readDelivery } from '../status/read-delivery';
 import { meaningOfCode } from '../webhooks/whatsapp/error-codes';
 import { parseWhatsAppWebhook, UnreadableWebhook, type WhatsAppStatus } from '../webhooks/whatsapp/parse-webhook';
-import { unpackBody } from '../webhooks/pack-body';
+import { isPackedBy, unpackBody } from '../webhooks/pack-body';
 import type { Evidence, Item, NamelessEvidence } from './items';
 
 /** What the projection leaves aside, for the metric: Meta's field names, `body` for what can't be read, `token` for foreign ones. */
 export type OnIgnored = (what: string, count: number) => void;
 
 /** Throws a CodecError for bytes that are no event of ours; the consumer parks the record then. */
-export function readRecord(codec: Codec, tokenKey: Uint8Array, value: Buffer, onIgnored: OnIgnored): Item {
+export function readRecord(
+  codec: Codec,
+  tokenKey: Uint8Array,
+  { value, headers }: Pick<InRecord, 'value' | 'headers'>,
+  onIgnored: OnIgnored,
+): Item {
   const read = codec.decode(value);
   switch (read.name) {
     case 'WebhookReceived':
-      return readWebhook(tokenKey, read.event, onIgnored);
+      return readWebhook(tokenKey, read.event, isPackedBy(headers), onIgnored);
     case 'RunPlanned':
     case 'RecipientsRefused':
     case 'RunReleased':
@@ -31,7 +37,12 @@ export function readRecord(codec: Codec, tokenKey: Uint8Array, value: Buffer, on
   }
 }
 
-function readWebhook(tokenKey: Uint8Array, { body, at, provider }: Events['WebhookReceived'], onIgnored: OnIgnored): Item {
+function readWebhook(
+  tokenKey: Uint8Array,
+  { body, at, provider }: Events['WebhookReceived'],
+  isPacked: boolean,
+  onIgnored: OnIgnored,
+): Item {
   if (provider !== 'whatsapp_cloud') {
     onIgnored('provider', 1);
     return { about: 'nothing' };
@@ -39,7 +50,7 @@ function readWebhook(tokenKey: Uint8Array, { body, at, provider }: Events['Webho
   const evidence: Evidence[] = [];
   const nameless: NamelessEvidence[] = [];
   try {
-    const parsed = parseWhatsAppWebhook(unpackBody(body), at);
+    const parsed = parseWhatsAppWebhook(unpackBody({ bytes: body, isPacked }), at);
     for (const [field, count] of Object.entries(parsed.ignored)) onIgnored(field, count);
     for (const status of parsed.statuses) {
       const about = evidenceOf(status, at);

@@ -1,11 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { readAttemptToken } from '#contracts/attempt-token';
 import { MESSAGE_ERRORS } from '#contracts/words';
 import { factsOfEvidence, factsOfOwn, mergeFacts, nothingKnown } from '../../status/message-facts';
 import { statusOf } from '../../status/message-status';
-import { packBody, unpackBody } from '../pack-body';
+import { headersOf, isPackedBy, packBody, unpackBody } from '../pack-body';
 import { meaningOfCode } from './error-codes';
 import { parseWhatsAppWebhook, UnreadableWebhook } from './parse-webhook';
 import { answerVerification, hasValidSignature } from './verify-signature';
@@ -201,12 +202,15 @@ it('answers the verification with the challenge, only for the right mode and tok
 
 it('packs large bodies so that a broker takes them, and small ones not at all', async () => {
   const small = Buffer.from('{"entry":[]}');
-  expect(await packBody(small)).toBe(small);
+  expect(await packBody(small)).toEqual({ bytes: small, isPacked: false });
   const large = Buffer.from(
     JSON.stringify({ entry: Array.from({ length: 30_000 }, (_, id) => ({ id, time: 1_782_900_000 + id })) }),
   );
   const packed = await packBody(large);
-  expect(packed.length).toBeLessThan(large.length / 2);
-  expect(unpackBody(packed)).toEqual(large);
-  expect(unpackBody(small)).toBe(small);
+  expect(packed.isPacked).toBe(true);
+  expect(packed.bytes.length).toBeLessThan(large.length / 2);
+  for (const body of [small, large, gzipSync(small), Buffer.from([0x1f, 0x8b])]) {
+    const { bytes, isPacked } = await packBody(body);
+    expect(unpackBody({ bytes, isPacked: isPackedBy(headersOf(isPacked) ?? {}) })).toEqual(body);
+  }
 });
