@@ -17,12 +17,13 @@ CREATE VIEW sender.number_public AS
   CROSS JOIN LATERAL (SELECT n.hold_reason IS NOT NULL AND (n.hold_until IS NULL OR n.hold_until > now()) AS held) AS h;
 
 CREATE VIEW sender.claim_public AS
-  SELECT c.occurrence_id, c.schedule_id, c.position, c.state::text AS state, c.step, c.attempt::int AS attempt, c.reason, c.error_code,
+  SELECT c.occurrence_id, c.schedule_id, c.revision, c.position, c.due_at, c.state::text AS state, c.step, c.attempt::int AS attempt, c.reason, c.error_code,
     c.deadline, c.next_attempt_at, c.provider_message_id, c.claimed_at, c.updated_at
   FROM sender.claim c;
 
 CREATE VIEW sender.waiting_public AS
-  SELECT w.occurrence_id, w.schedule_id, w.reason, w.since, w.wake_at, w.gives_up_at FROM sender.waiting w;
+  SELECT w.occurrence_id, w.schedule_id, w.revision, w.position, w.due_at, w.valid_until, w.reason, w.since, w.wake_at, w.gives_up_at
+  FROM sender.waiting w;
 
 -- One row an attempt. An uncertain outcome gives way to the real one that came later.
 CREATE VIEW sender.attempt_public AS

@@ -1,5 +1,5 @@
 -- Runs of which anything is on record, in the order of ids, after $1.
-SELECT r.run_id, coalesce(p.revision, 1) AS revision, coalesce(receipts.to_ms(p.due_at), 0) AS due_at, p.revision IS NOT NULL AS planned
+SELECT r.run_id, p.revision IS NOT NULL AS planned
 FROM (
   SELECT run_id FROM receipts.run
   UNION

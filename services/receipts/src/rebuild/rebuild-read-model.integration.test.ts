@@ -1,3 +1,4 @@
+import type { Events } from '#contracts/events';
 import { uuidText } from '#contracts/ids';
 import { systemClock } from '#runtime/clock';
 import { plans, Stage, tells, tokenOf, webhook, type Campaign, type Told } from '../../test-support/stage';
@@ -16,7 +17,7 @@ const at = (ms: number) => new Date(DUE + ms).toISOString();
 
 interface Recorded {
   claim?: Record<string, unknown>;
-  waiting?: { reason: string; since: string; wake_at: string; gives_up_at: string };
+  waiting?: { reason: string; since: string; wake_at: string; gives_up_at: string } & Record<string, unknown>;
   attempts?: Array<Record<string, unknown>>;
 }
 
@@ -196,4 +197,40 @@ it('gives the same rows and counters from the record as the events gave', async 
   expect(await rows()).toEqual(before.rows);
   await projection.project([stage.batch('deliveries', 0, [said(2, 'delivered', 9, undefined, 2)])]);
   expect(await stage.counts(run)).toEqual({ ...before.counts, delivered: 11, submitted: 9 });
+});
+
+it('keeps the revision and the due time that a message was held or claimed under, whatever its run was revised to', async () => {
+  const run = await stage.campaign(6, { dueAt: DUE });
+  const planned = plans.planned(run);
+  const revised = { ...plans.planned(run, { revision: 2 }) } as Extract<Told, { name: 'RunPlanned' }>;
+  revised.event = { ...revised.event, dueAt: DUE + 3_600_000 };
+  const held = (position: number, more: Partial<Events['MessageHeld']>): Told => {
+    const told = tells.held(run, position) as Extract<Told, { name: 'MessageHeld' }>;
+    return { ...told, event: { ...told.event, ...more } };
+  };
+  const waits = { reason: 'paused', since: at(100), gives_up_at: at(1_000_100) };
+  await record(run, 0, { claim: { state: 'expired', step: 1, attempt: 0, updated_at: at(200), reason: 'expired' } });
+  await record(run, 1, { waiting: { ...waits, wake_at: at(1_000_100) } });
+  await record(run, 2, { waiting: { ...waits, valid_until: at(500_000), wake_at: at(500_000) } });
+  await record(run, 3, { waiting: { ...waits, reason: 'circuit', wake_at: at(60_000), revision: 2, due_at: at(50) } });
+  await record(run, 4, { waiting: { ...waits, reason: 'not_yet', wake_at: at(50) } });
+  const projection = stage.projection();
+  const events = [
+    planned,
+    tells.refused(run, 0, 'expired'),
+    held(1, {}),
+    held(2, {}),
+    held(3, { reason: 'circuit', until: DUE + 60_000, revision: 2, dueAt: DUE + 50 }),
+    revised,
+  ];
+  await projection.project([stage.batch('deliveries', 1, events)]);
+  const rows = async () => (await stage.messages(run)).map(({ updated_at: _, ...row }) => row);
+  const before = { rows: await rows(), counts: await stage.counts(run) };
+  expect(before.rows.map(({ revision }) => revision).sort()).toEqual([1, 1, 1, 2]);
+  expect(before.counts).toEqual({ 'expired/expired': 1, 'waiting/circuit': 1, 'waiting/paused': 2 });
+
+  await stage.sql.query('DELETE FROM receipts.message');
+  await new RebuildReadModel(stage.database, systemClock).rebuild();
+  expect(await rows()).toEqual(before.rows);
+  expect(await stage.counts(run)).toEqual(before.counts);
 });

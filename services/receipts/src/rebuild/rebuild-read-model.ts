@@ -30,8 +30,6 @@ const RUNS_AT_ONCE = 500;
 
 interface RecordedRun {
   run_id: Buffer;
-  revision: number;
-  due_at: number;
   planned: boolean;
 }
 
@@ -159,8 +157,6 @@ function changeOfRecord(
   known: { facts: Change['after']['facts']; toldStatus: string | null } | undefined,
 ): Change | null {
   const record: MessageRecord = {
-    runRevision: run.revision,
-    runDueAt: run.due_at,
     claim: row.claim && claimOf(row.claim),
     waiting: row.waiting && waitingOf(row.waiting),
     attempts: row.attempts.map(attemptOf),
@@ -185,13 +181,12 @@ function changeOfRecord(
 
 const instant = (value: unknown) => (typeof value === 'string' ? Date.parse(value) : null);
 const text = (value: unknown) => (typeof value === 'string' ? value : null);
-const integer = (value: unknown) => (typeof value === 'number' ? value : null);
 
 function claimOf(claim: Json): ClaimRecord {
   return {
     position: Number(claim.position),
-    revision: integer(claim.revision),
-    dueAt: instant(claim.due_at),
+    revision: Number(claim.revision),
+    dueAt: instant(claim.due_at) ?? 0,
     state: claim.state as ClaimRecord['state'],
     step: Number(claim.step),
     attempt: Number(claim.attempt),
@@ -205,9 +200,10 @@ function claimOf(claim: Json): ClaimRecord {
 
 function waitingOf(waiting: Json): WaitingRecord {
   return {
-    position: integer(waiting.position),
-    revision: integer(waiting.revision),
-    dueAt: instant(waiting.due_at),
+    position: Number(waiting.position),
+    revision: Number(waiting.revision),
+    dueAt: instant(waiting.due_at) ?? 0,
+    validUntil: instant(waiting.valid_until),
     reason: String(waiting.reason),
     since: instant(waiting.since) ?? 0,
     wakeAt: instant(waiting.wake_at) ?? 0,

@@ -13,9 +13,6 @@ import {
 
 /** What the sender and this service have on record of one message; instants in milliseconds. */
 export interface MessageRecord {
-  /** Of the run, where claims don't say it. */
-  runRevision: number;
-  runDueAt: number;
   claim: ClaimRecord | null;
   waiting: WaitingRecord | null;
   attempts: AttemptRecord[];
@@ -24,8 +21,8 @@ export interface MessageRecord {
 
 export interface ClaimRecord {
   position: number;
-  revision: number | null;
-  dueAt: number | null;
+  revision: number;
+  dueAt: number;
   state: 'sending' | 'accepted' | 'failed' | 'retry_wait' | 'uncertain' | 'unconfirmed' | 'refused' | 'cancelled' | 'expired';
   step: number;
   attempt: number;
@@ -37,9 +34,10 @@ export interface ClaimRecord {
 }
 
 export interface WaitingRecord {
-  position: number | null;
-  revision: number | null;
-  dueAt: number | null;
+  position: number;
+  revision: number;
+  dueAt: number;
+  validUntil: number | null;
   reason: string;
   since: number;
   wakeAt: number;
@@ -76,13 +74,13 @@ export function factsOfRecord(record: MessageRecord): MessageFacts {
 
 function ownOf(record: MessageRecord): MessageFacts | null {
   const { claim, waiting } = record;
-  if (claim === null) return waiting === null ? null : heldBeforeClaim(record, waiting);
+  if (claim === null) return waiting === null ? null : heldBeforeClaim(waiting);
   const base = {
     step: claim.step,
     at: claim.updatedAt,
     position: claim.position,
-    revision: claim.revision ?? record.runRevision,
-    dueAt: claim.dueAt ?? record.runDueAt,
+    revision: claim.revision,
+    dueAt: claim.dueAt,
   };
   const { attempt } = claim;
   const uncertain = uncertainOf(record, claim);
@@ -151,17 +149,17 @@ function ownOf(record: MessageRecord): MessageFacts | null {
 
 type Base = Pick<OwnFact, 'step' | 'at' | 'position' | 'revision' | 'dueAt'>;
 
-function heldAt(base: Base, { reason, since, wakeAt, givesUpAt }: WaitingRecord): OwnFact {
-  return { ...base, kind: 'held', at: since, reason, since, until: wakeAt, givesUpAt };
+function heldAt(base: Base, { reason, since, wakeAt, validUntil, givesUpAt }: WaitingRecord): OwnFact {
+  // Until somebody ends it: then the row is only looked at when the message itself ends.
+  const until = wakeAt < Math.min(givesUpAt, validUntil ?? givesUpAt) ? wakeAt : null;
+  return { ...base, kind: 'held', at: since, reason, since, until, givesUpAt };
 }
 
-function heldBeforeClaim({ runRevision, runDueAt }: MessageRecord, waiting: WaitingRecord): MessageFacts | null {
+function heldBeforeClaim(waiting: WaitingRecord): MessageFacts | null {
   // Merely ahead of its time: that is told to nobody.
-  if (waiting.position === null || waiting.reason === 'not_yet') return null;
+  if (waiting.reason === 'not_yet') return null;
   const { position, revision, dueAt, since } = waiting;
-  return factsOfOwn(
-    heldAt({ step: 0, at: since, position, revision: revision ?? runRevision, dueAt: dueAt ?? runDueAt }, waiting),
-  );
+  return factsOfOwn(heldAt({ step: 0, at: since, position, revision, dueAt }, waiting));
 }
 
 function uncertainOf({ attempts }: MessageRecord, claim: ClaimRecord): UncertainFact | null {
