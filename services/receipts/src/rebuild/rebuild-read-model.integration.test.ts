@@ -234,3 +234,24 @@ it('keeps the revision and the due time that a message was held or claimed under
   expect(await rows()).toEqual(before.rows);
   expect(await stage.counts(run)).toEqual(before.counts);
 });
+
+it('gives an instant the same millisecond that the sender told, though its database keeps microseconds', async () => {
+  const run = await stage.campaign(200, { dueAt: DUE });
+  await stage.sql.query(
+    `
+    INSERT INTO sender.claim (occurrence_id, schedule_id, number_id, revision, position, priority, attempt, due_at, state, reason, step, updated_at)
+    SELECT $1::bytea || int8send(place), $2, $3, 1, place, 5, 0, to_timestamp($4), 'expired', 'expired', 1,
+      to_timestamp($4) + (place * 1000 + 480 + place % 41) * interval '1 microsecond'
+    FROM generate_series(0, 199) AS place`,
+    [run.runId, uuidText(run.scheduleId), uuidText(run.numberId), DUE / 1_000],
+  );
+  await stage.projection().project([stage.batch('deliveries', 2, [plans.planned(run)])]);
+  await new RebuildReadModel(stage.database, systemClock).rebuild();
+  const { rows } = await stage.sql.query(
+    `SELECT (m.facts -> 'own' ->> 'at')::bigint AS rebuilt, sender.ms(c.updated_at) AS told
+     FROM receipts.message AS m JOIN sender.claim AS c USING (occurrence_id) WHERE c.schedule_id = $1`,
+    [uuidText(run.scheduleId)],
+  );
+  expect(rows).toHaveLength(200);
+  expect(rows.map(({ rebuilt }) => rebuilt as string)).toEqual(rows.map(({ told }) => told as string));
+});

@@ -179,7 +179,7 @@ function changeOfRecord(
   };
 }
 
-const instant = (value: unknown) => (typeof value === 'string' ? Date.parse(value) : null);
+const instant = (value: unknown) => (typeof value === 'string' ? eventMs(value) : null);
 const text = (value: unknown) => (typeof value === 'string' ? value : null);
 
 function claimOf(claim: Json): ClaimRecord {
@@ -235,4 +235,15 @@ function evidenceOf(evidence: Json): EvidenceFact {
     providerMessageId: text(evidence.provider_message_id),
     error: code === null ? null : { code, providerCode: text(evidence.provider_code) || null, text: text(evidence.text) },
   };
+}
+
+/**
+ * Milliseconds as the sender's events have them: its database keeps microseconds, and its `sender.ms` rounds their floating-point
+ * product half to even. A date parsed by itself is cut off: every second rebuilt instant, and with it the sequence, would be one less.
+ */
+function eventMs(value: string): number {
+  const micros = Date.parse(value) * 1_000 + Number(/\.\d{3}(\d{1,3})/.exec(value)?.[1]?.padEnd(3, '0') ?? 0);
+  const ms = (micros / 1_000_000) * 1_000;
+  const rounded = Math.round(ms);
+  return rounded - ms === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded;
 }
