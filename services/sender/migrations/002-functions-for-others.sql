@@ -357,11 +357,20 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   v_now timestamptz := clock_timestamp();
+  v_tried bytea[];
 BEGIN
   UPDATE sender.number_state n
   SET hold_reason = NULL, hold_since = NULL, hold_until = NULL, hold_detail = NULL, updated_at = v_now
   WHERE n.number_id = p_number_id AND n.hold_reason IS NOT NULL;
   IF FOUND THEN
+    -- What was sent back by the trouble that held the number has the hold's end for its next attempt, also while it waits for
+    -- something else by now. A retry or the limit of a pair keeps its own time.
+    SELECT array_agg(w.occurrence_id) INTO v_tried FROM sender.waiting w WHERE w.number_id = p_number_id AND w.attempt > 0;
+    PERFORM 1 FROM sender.claim c
+    WHERE c.occurrence_id = ANY (v_tried) AND c.state = 'retry_wait' AND c.reason IN ('account', 'circuit')
+    ORDER BY c.occurrence_id FOR UPDATE;
+    UPDATE sender.claim c SET next_attempt_at = v_now
+    WHERE c.occurrence_id = ANY (v_tried) AND c.state = 'retry_wait' AND c.reason IN ('account', 'circuit') AND c.next_attempt_at > v_now;
     PERFORM 1 FROM sender.waiting w
     WHERE w.number_id = p_number_id AND w.reason IN ('account', 'circuit', 'template') ORDER BY w.occurrence_id FOR UPDATE;
     UPDATE sender.waiting w SET wake_at = least(w.wake_at, v_now), taken_until = '-infinity'

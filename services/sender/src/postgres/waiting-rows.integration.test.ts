@@ -93,6 +93,35 @@ describe('holds', () => {
     }
   });
 
+  test('what a timed hold sent back goes as soon as the hold is ended, and a retry not before its own time', async () => {
+    const schedule = await world.openSchedule();
+    const until = Date.now() + 3_600_000;
+    const sentBack = async (waitReason: 'circuit' | 'account' | 'retry' | 'pair_limit') => {
+      const item = await world.claimed(schedule);
+      await world.record({ ...results(item).retry, waitReason, nextAttemptAt: until + 500 });
+      return item;
+    };
+    const held = [await sentBack('circuit'), await sentBack('account')];
+    const own = [await sentBack('retry'), await sentBack('pair_limit')];
+    const pausedToo = await sentBack('circuit');
+    await world.gate.holdNumber({ numberId: schedule.numberId, reason: 'circuit', until, detail: '131048' });
+    await world.changeGate(schedule, 'pause');
+    await world.decideOne(pausedToo);
+    await world.changeGate(schedule, 'resume');
+    for (const item of held)
+      expect(await world.decideOne(item)).toMatchObject({ kind: 'held', reason: 'circuit', wakeAt: until });
+
+    await world.gate.endNumberHold(schedule.numberId);
+    const taken = await world.gate.takeWaiting([{ numberId: schedule.numberId, free: 9 }]);
+    expect(new Set(taken.map((item) => item.occurrenceId.toString('hex')))).toEqual(
+      new Set([...held, pausedToo].map((item) => item.occurrenceId.toString('hex'))),
+    );
+    for (const item of taken) expect(await world.decideOne(item)).toMatchObject({ kind: 'claimed', attempt: 2 });
+    expect((await world.claim(own[0]!))!.next_attempt_at!.getTime()).toBe(until + 500);
+    expect(await world.decideOne(own[0]!)).toMatchObject({ kind: 'held', reason: 'retry' });
+    expect(await world.decideOne(own[1]!)).toMatchObject({ kind: 'held', reason: 'pair_limit' });
+  });
+
   test('a learned rate survives beside a hold', async () => {
     const { numberId } = await world.openSchedule();
     await world.gate.setLearnedRate(numberId, 40);
