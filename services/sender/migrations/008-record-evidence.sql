@@ -49,9 +49,9 @@ BEGIN
   ), told AS (
     INSERT INTO sender.outbox (lane, topic, key, draft)
     SELECT sender.draft_lane(m.occurrence_id), 'deliveries', m.occurrence_id, CASE m.state
-      -- Providers' clocks have whole seconds: an answer is not before its call.
+      -- Providers' clocks have whole seconds, and some are wrong: an answer is not before its call, nor later than now.
       WHEN 'accepted' THEN sender.submitted_draft(m, g.tenant_id, a.attempt, s.message_id,
-        CASE WHEN s.only_held THEN 'held' ELSE 'accepted' END, t.called_at, greatest(t.called_at, s.positive_at), NULL, 'evidence', NULL,
+        CASE WHEN s.only_held THEN 'held' ELSE 'accepted' END, t.called_at, greatest(t.called_at, least(s.positive_at, p_now)), NULL, 'evidence', NULL,
         p_now)
       ELSE sender.failed_draft(m, g.tenant_id, s.failed_code, s.failed_provider_code, s.failed_text, true, NULL, p_now)
       END

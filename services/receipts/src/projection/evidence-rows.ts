@@ -4,6 +4,7 @@ import { sqlFile } from '#runtime/postgres/sql-file';
 import type { Evidence, NamelessEvidence } from './items';
 
 const INSERT_EVIDENCE = sqlFile(__dirname, 'insert-evidence.sql');
+const KEEP_FIRST_HEARD = sqlFile(__dirname, 'keep-first-heard.sql');
 const PARK_OR_FIND = sqlFile(__dirname, 'park-or-find.sql');
 const STORE_IDS = sqlFile(__dirname, 'store-provider-ids.sql');
 const CLEAR_PARKED = sqlFile(__dirname, 'clear-parked.sql');
@@ -11,13 +12,33 @@ const CLEAR_PARKED = sqlFile(__dirname, 'clear-parked.sql');
 /** Keeps what was not known yet, and answers that. */
 export async function recordEvidence(transaction: Queryable, evidence: Evidence[]): Promise<Evidence[]> {
   // One statement can't see its own rows: what came twice in the batch must not be answered twice.
-  const distinct = [...new Map(evidence.map((one) => [evidenceKey(one), one])).values()];
-  if (distinct.length === 0) return [];
+  const byKey = new Map<string, Evidence>();
+  for (const one of evidence) {
+    const key = evidenceKey(one);
+    const known = byKey.get(key);
+    if (!known || one.recordedAt < known.recordedAt) byKey.set(key, one);
+  }
+  if (byKey.size === 0) return [];
+  const distinct = [...byKey.values()];
   const fresh = await transaction.rows<{ place: number }>(INSERT_EVIDENCE, [
     Buffer.concat(distinct.map(({ occurrenceId }) => occurrenceId)),
     distinct.map(lineOf).join('\n'),
   ]);
+  if (fresh.length < distinct.length) await keepFirstHeard(transaction, distinct, new Set(fresh.map(({ place }) => place)));
   return fresh.map(({ place }) => distinct[place - 1]!);
+}
+
+/** Partitions are read side by side, so what was heard first may be read last; and a rebuild sees only what is kept. */
+async function keepFirstHeard(transaction: Queryable, distinct: Evidence[], fresh: ReadonlySet<number>): Promise<void> {
+  const again = distinct.filter((_, index) => !fresh.has(index + 1));
+  await transaction.rows(KEEP_FIRST_HEARD, [
+    again.map(({ occurrenceId }) => occurrenceId),
+    again.map(({ attempt }) => attempt),
+    again.map(({ kind }) => kind),
+    again.map(({ providerAt }) => providerAt),
+    again.map(({ providerCode }) => providerCode ?? ''),
+    again.map(({ recordedAt }) => recordedAt),
+  ]);
 }
 
 function lineOf(one: Evidence): string {

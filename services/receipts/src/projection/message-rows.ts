@@ -70,6 +70,9 @@ function known({ facts, told_status }: MessageRow): KnownMessage {
       sentAt: facts.sentAt ?? null,
       deliveredAt: facts.deliveredAt ?? null,
       readAt: facts.readAt ?? null,
+      sentHeardAt: facts.sentHeardAt ?? null,
+      deliveredHeardAt: facts.deliveredHeardAt ?? null,
+      readHeardAt: facts.readHeardAt ?? null,
       passedOn: facts.passedOn ?? [],
       failures: facts.failures ?? [],
     },
@@ -117,7 +120,8 @@ function lineOf({ after: { facts, status }, toldStatus }: Change): string {
 }
 
 /** What is nothing is left out, since most facts of most messages are nothing. */
-function written(facts: MessageFacts, { error, failedAt, correction, sequence }: StatusOfMessage): string {
+function written(facts: MessageFacts, status: StatusOfMessage): string {
+  const { error, failedAt, correction, sequence } = status;
   return JSON.stringify({
     own: facts.own ?? undefined,
     attempts: facts.attempts || undefined,
@@ -127,6 +131,13 @@ function written(facts: MessageFacts, { error, failedAt, correction, sequence }:
     sentAt: facts.sentAt ?? undefined,
     deliveredAt: facts.deliveredAt ?? undefined,
     readAt: facts.readAt ?? undefined,
+    sentHeardAt: facts.sentHeardAt ?? undefined,
+    deliveredHeardAt: facts.deliveredHeardAt ?? undefined,
+    readHeardAt: facts.readHeardAt ?? undefined,
+    // Only where they are not the provider's, which is next to never.
+    shownSentAt: (status.sentAt !== facts.sentAt && status.sentAt) || undefined,
+    shownDeliveredAt: (status.deliveredAt !== facts.deliveredAt && status.deliveredAt) || undefined,
+    shownReadAt: (status.readAt !== facts.readAt && status.readAt) || undefined,
     passedOn: facts.passedOn.length > 0 ? facts.passedOn : undefined,
     failures: facts.failures.length > 0 ? facts.failures : undefined,
     error: error ?? undefined,

@@ -99,7 +99,7 @@ export function messageStatusChanged(
     correction: toldStatus !== null && before !== null && before.status.final && toldStatus !== status.status,
     dueAt: own.dueAt,
     submittedAt: facts.submitted?.at ?? null,
-    evidence: { sentAt: facts.sentAt, deliveredAt: facts.deliveredAt, readAt: facts.readAt, failedAt: status.failedAt },
+    evidence: { sentAt: status.sentAt, deliveredAt: status.deliveredAt, readAt: status.readAt, failedAt: status.failedAt },
     attempts: facts.attempts,
     waitingFor: status.waiting,
     error: status.error && {

@@ -212,12 +212,13 @@ function additionTo(additions: Map<string, Addition>, occurrenceId: Buffer): Add
 }
 
 function addEvidence(additions: Map<string, Addition>, evidence: Evidence[]): void {
-  for (const { occurrenceId, attempt, kind, providerAt, providerMessageId, code, providerCode, text } of evidence) {
+  for (const one of evidence) {
+    const { occurrenceId, attempt, kind, providerAt: at, recordedAt, providerMessageId, code, providerCode, text } = one;
     // Kept as evidence, but it says nothing of the message.
     if (kind === 'unknown') continue;
     const addition = additionTo(additions, occurrenceId);
     const error = code === null ? null : { code, providerCode, text };
-    addition.facts = mergeFacts(addition.facts, factsOfEvidence({ attempt, kind, at: providerAt, providerMessageId, error }));
+    addition.facts = mergeFacts(addition.facts, factsOfEvidence({ attempt, kind, at, recordedAt, providerMessageId, error }));
   }
 }
 

@@ -255,3 +255,58 @@ it('gives an instant the same millisecond that the sender told, though its datab
   expect(rows).toHaveLength(200);
   expect(rows.map(({ rebuilt }) => rebuilt as string)).toEqual(rows.map(({ told }) => told as string));
 });
+
+it('shows when we heard what a provider tells of 1970 or 5138, in whatever order it comes and comes again, also after a rebuild', async () => {
+  const heard = DUE + 5_000;
+  const year5138 = 99_999_999_999;
+  // The clock of the sender and its answers: accepted at DUE + 500, called 20 ms before.
+  const tell = async (run: Campaign, order: number[]) => {
+    const lines = (position: number, status: string, second: number, after: number, code?: number): Told =>
+      webhook([{ token: tokenOf(run, position), status, at: second, code }], heard + after);
+    const events = [
+      plans.planned(run),
+      tells.submitted(run, 0, { wamid: 'wamid.wrong' }),
+      lines(0, 'sent', 1, 0),
+      lines(0, 'delivered', year5138, 1_000),
+      lines(0, 'delivered', year5138, 900_000),
+      lines(0, 'sent', 1, 900_000),
+      tells.submitted(run, 1, { wamid: 'wamid.failed' }),
+      lines(1, 'failed', 1, 2_000, 131026),
+      lines(1, 'failed', 1, 600_000, 131026),
+      tells.submitted(run, 2, { wamid: 'wamid.late' }),
+      lines(2, 'delivered', seconds + 1, 86_400_000),
+    ];
+    for (const [partition, place] of order.entries())
+      await stage.projection().project([stage.batch(`order-${run.runId.toString('hex')}`, partition, [events[place]!])]);
+  };
+  const shownOf = async (run: Campaign) =>
+    (await stage.messages(run))
+      .sort((a, b) => Number(a.position) - Number(b.position))
+      .map(({ sent_at, delivered_at, failed_at, error_at }) => ({ sent_at, delivered_at, failed_at, error_at }));
+  const nothing = { sent_at: null, delivered_at: null, failed_at: null, error_at: null };
+  const expected = [
+    { ...nothing, sent_at: new Date(heard), delivered_at: new Date(heard + 1_000) },
+    { ...nothing, failed_at: new Date(heard + 2_000), error_at: new Date(heard + 2_000) },
+    { ...nothing, delivered_at: new Date(DUE + 1_000) },
+  ];
+  const inOrder = Array.from({ length: 11 }, (_, place) => place);
+  for (const order of [inOrder, [...inOrder].reverse(), [5, 1, 3, 9, 0, 7, 8, 2, 10, 4, 6]]) {
+    const run = await stage.campaign(3, { dueAt: DUE });
+    for (let position = 0; position < 3; position++) {
+      await record(run, position, {
+        claim: { state: 'accepted', step: 2, attempt: 1, updated_at: at(500), called_at: at(480) },
+        attempts: [{ outcome: 'accepted', called_at: at(480), ended_at: at(500) }],
+      });
+    }
+    await tell(run, order);
+    expect(await shownOf(run)).toEqual(expected);
+    const { rows } = await stage.sql.query(
+      "SELECT DISTINCT extract(year FROM provider_at AT TIME ZONE 'UTC')::int AS year FROM receipts.evidence_public WHERE substring(occurrence_id FROM 1 FOR 12) = $1 ORDER BY 1",
+      [run.runId],
+    );
+    expect(rows.map(({ year }) => year as number)).toEqual([1970, 2026, 5138]);
+    await stage.sql.query('DELETE FROM receipts.message');
+    await new RebuildReadModel(stage.database, systemClock).rebuild();
+    expect(await shownOf(run)).toEqual(expected);
+  }
+});

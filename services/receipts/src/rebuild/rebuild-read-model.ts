@@ -232,6 +232,7 @@ function evidenceOf(evidence: Json): EvidenceFact {
     attempt: Number(evidence.attempt),
     kind: evidence.kind as EvidenceFact['kind'],
     at: instant(evidence.provider_at) ?? 0,
+    recordedAt: instant(evidence.recorded_at) ?? 0,
     providerMessageId: text(evidence.provider_message_id),
     error: code === null ? null : { code, providerCode: text(evidence.provider_code) || null, text: text(evidence.text) },
   };

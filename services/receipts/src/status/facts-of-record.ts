@@ -195,5 +195,5 @@ function byEvidence(
   const attempt = positive && positive.attempt >= 1 && positive.attempt <= claimed ? positive.attempt : claimed;
   const made = attempts.find((one) => one.attempt === attempt);
   const calledAt = made?.calledAt ?? made?.begunAt ?? updatedAt;
-  return { step, attempt, at: Math.max(calledAt, positive?.at ?? calledAt), calledAt, waits: [] };
+  return { step, attempt, at: Math.max(calledAt, Math.min(positive?.at ?? calledAt, updatedAt)), calledAt, waits: [] };
 }

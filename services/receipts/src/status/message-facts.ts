@@ -1,4 +1,5 @@
 import type { Wait } from '#contracts/events';
+import { compareProviderTimes, readProviderTime } from './provider-time';
 
 /**
  * What is known of one message, as facts that are merged by operators that do not care for order or repetition: the sender's
@@ -18,6 +19,10 @@ export interface MessageFacts {
   sentAt: number | null;
   deliveredAt: number | null;
   readAt: number | null;
+  /** When these were heard, where they were told so late that they have yet to be believed (provider-time.ts). */
+  sentHeardAt: number | null;
+  deliveredHeardAt: number | null;
+  readHeardAt: number | null;
   /** Attempts that the provider says it has sent or holds; ascending. */
   passedOn: number[];
   /** One for each attempt that the provider says has failed; ascending by attempt. */
@@ -72,13 +77,17 @@ export interface ProviderName {
 export interface EvidenceOfFailure extends OwnError {
   attempt: number;
   at: number;
+  /** As with the other kinds of evidence; left out where there is no doubt. */
+  heardAt?: number;
 }
 
 /** One piece of evidence. `unknown` is kept as a record but says nothing. */
 export interface EvidenceFact {
   attempt: number;
   kind: 'sent' | 'delivered' | 'read' | 'played' | 'held' | 'failed' | 'unknown';
+  /** As the provider told it. */
   at: number;
+  recordedAt: number;
   providerMessageId: string | null;
   error: OwnError | null;
 }
@@ -92,6 +101,9 @@ export const nothingKnown: MessageFacts = Object.freeze({
   sentAt: null,
   deliveredAt: null,
   readAt: null,
+  sentHeardAt: null,
+  deliveredHeardAt: null,
+  readHeardAt: null,
   passedOn: [],
   failures: [],
 });
@@ -114,7 +126,8 @@ export function factsOfOwn(
 }
 
 /** The facts that one piece of evidence adds. */
-export function factsOfEvidence({ attempt, kind, at, providerMessageId, error }: EvidenceFact): MessageFacts {
+export function factsOfEvidence({ attempt, kind, at: toldAt, recordedAt, providerMessageId, error }: EvidenceFact): MessageFacts {
+  const { at, heardAt } = readProviderTime(toldAt, recordedAt);
   const facts: MessageFacts = {
     ...nothingKnown,
     attempts: attempt,
@@ -122,19 +135,26 @@ export function factsOfEvidence({ attempt, kind, at, providerMessageId, error }:
   };
   switch (kind) {
     case 'sent':
-      return { ...facts, sentAt: at, passedOn: [attempt] };
+      return { ...facts, sentAt: at, sentHeardAt: heardAt, passedOn: [attempt] };
     case 'delivered':
-      return { ...facts, deliveredAt: at };
+      return { ...facts, deliveredAt: at, deliveredHeardAt: heardAt };
     // Nobody plays a voice message without having opened it.
     case 'read':
     case 'played':
-      return { ...facts, readAt: at };
+      return { ...facts, readAt: at, readHeardAt: heardAt };
     case 'held':
       return { ...facts, passedOn: [attempt] };
     case 'failed':
       return {
         ...facts,
-        failures: [{ attempt, at, ...(error ?? { code: 'request_rejected', providerCode: null, text: null }) }],
+        failures: [
+          {
+            attempt,
+            at,
+            ...(heardAt === null ? {} : { heardAt }),
+            ...(error ?? { code: 'request_rejected', providerCode: null, text: null }),
+          },
+        ],
       };
     case 'unknown':
       return facts;
@@ -150,15 +170,21 @@ export function addsNothing(known: MessageFacts, merged: MessageFacts): boolean 
 
 /** Associative, commutative, idempotent: a join. Parts of `a` that `b` does not change are kept as they are (see addsNothing). */
 export function mergeFacts(a: MessageFacts, b: MessageFacts): MessageFacts {
+  const sent = isEarlier(b.sentAt, b.sentHeardAt, a.sentAt, a.sentHeardAt) ? b : a;
+  const delivered = isEarlier(b.deliveredAt, b.deliveredHeardAt, a.deliveredAt, a.deliveredHeardAt) ? b : a;
+  const read = isEarlier(b.readAt, b.readHeardAt, a.readAt, a.readHeardAt) ? b : a;
   return {
     own: latest(a.own, b.own, compareOwn),
     attempts: Math.max(a.attempts, b.attempts),
     submitted: latest(a.submitted, b.submitted, compareSubmitted),
     uncertain: latest(a.uncertain, b.uncertain, compareUncertain),
     provider: latest(a.provider, b.provider, compareProvider),
-    sentAt: earliest(a.sentAt, b.sentAt),
-    deliveredAt: earliest(a.deliveredAt, b.deliveredAt),
-    readAt: earliest(a.readAt, b.readAt),
+    sentAt: sent.sentAt,
+    deliveredAt: delivered.deliveredAt,
+    readAt: read.readAt,
+    sentHeardAt: sent.sentHeardAt,
+    deliveredHeardAt: delivered.deliveredHeardAt,
+    readHeardAt: read.readHeardAt,
     passedOn: b.passedOn.length === 0 ? a.passedOn : unionOf(a.passedOn, b.passedOn),
     failures: b.failures.length === 0 ? a.failures : unionOfFailures(a.failures, b.failures),
   };
@@ -170,9 +196,9 @@ function latest<T>(a: T | null, b: T | null, compare: (a: T, b: T) => number): T
   return compare(a, b) >= 0 ? a : b;
 }
 
-function earliest(a: number | null, b: number | null): number | null {
-  if (a === null) return b;
-  return b === null ? a : Math.min(a, b);
+function isEarlier(at: number | null, heardAt: number | null, thanAt: number | null, thanHeardAt: number | null): boolean {
+  if (at === null) return false;
+  return thanAt === null || compareProviderTimes({ at, heardAt }, { at: thanAt, heardAt: thanHeardAt }) < 0;
 }
 
 /** At one step and one instant only a hold or a retry can meet its equal; the order just has to be total. */
@@ -231,5 +257,5 @@ function unionOfFailures(a: EvidenceOfFailure[], b: EvidenceOfFailure[]): Eviden
 }
 
 function compareFailure(a: EvidenceOfFailure, b: EvidenceOfFailure): number {
-  return a.at - b.at || compareText(canonical(a), canonical(b));
+  return a.at - b.at || (a.heardAt ?? 0) - (b.heardAt ?? 0) || compareText(canonical(a), canonical(b));
 }

@@ -1,6 +1,7 @@
 import type { ReachedProvider } from '#contracts/events';
 import type { MessageStatus } from '#contracts/words';
 import type { EvidenceOfFailure, MessageFacts, OwnError, UncertainFact } from './message-facts';
+import { shownTime } from './provider-time';
 
 export interface Waiting {
   reason: string;
@@ -14,6 +15,10 @@ export interface StatusOfMessage {
   reason: string | null;
   waiting: Waiting | null;
   error: (OwnError & { at: number }) | null;
+  /** What the provider told of them where that can be; else when we heard it. */
+  sentAt: number | null;
+  deliveredAt: number | null;
+  readAt: number | null;
   failedAt: number | null;
   /** No further attempt will be made. */
   final: boolean;
@@ -35,7 +40,10 @@ export function statusOf(facts: MessageFacts): StatusOfMessage {
     reason: null,
     waiting: null,
     error: null,
-    failedAt: facts.failures[0]?.at ?? null,
+    sentAt: shownAt(facts, facts.sentAt, facts.sentHeardAt),
+    deliveredAt: shownAt(facts, facts.deliveredAt, facts.deliveredHeardAt),
+    readAt: shownAt(facts, facts.readAt, facts.readHeardAt),
+    failedAt: facts.failures[0] ? failureAt(facts, facts.failures[0]) : null,
     final: FINAL[status],
     reachedProvider: REACHED[status],
     correction: false,
@@ -57,7 +65,11 @@ export function statusOf(facts: MessageFacts): StatusOfMessage {
   const passedOn = facts.passedOn.some((attempt) => !rejected(attempt));
   if (passedOn) return shown(facts.sentAt === null ? 'submitted' : 'sent', { correction: endedUnsent });
   if (own?.kind === 'submitted' && !rejected(own.attempt)) return shown('submitted');
-  if (failure) return shown('failed', { reason: failure.code, error: failure, failedAt: failure.at, reachedProvider: 'yes' });
+  if (failure) {
+    const { code, providerCode, text } = failure;
+    const at = failureAt(facts, failure);
+    return shown('failed', { reason: code, error: { code, providerCode, text, at }, failedAt: at, reachedProvider: 'yes' });
+  }
 
   if (uncertain) return shown('uncertain', { reason: uncertain.reason });
   if (!own) return shown('submitted');
@@ -91,6 +103,21 @@ export function statusOf(facts: MessageFacts): StatusOfMessage {
     default:
       return own satisfies never;
   }
+}
+
+function shownAt(facts: MessageFacts, at: number | null, heardAt: number | null): number | null {
+  // Of whatever attempt: none was called before the first.
+  return at === null ? null : shownTime({ at, heardAt }, calledAtLeast(facts, 1));
+}
+
+function failureAt(facts: MessageFacts, { attempt, at, heardAt }: EvidenceOfFailure): number {
+  return shownTime({ at, heardAt: heardAt ?? null }, calledAtLeast(facts, attempt));
+}
+
+/** The provider was not called for this attempt before: the call itself where it is known, else the due time, since nothing is early. */
+function calledAtLeast({ own, submitted }: MessageFacts, attempt: number): number | null {
+  if (submitted && submitted.attempt <= attempt) return submitted.calledAt;
+  return own?.dueAt ?? null;
 }
 
 /**

@@ -32,11 +32,12 @@ const uncertain = (step = 2, attempt = 1) =>
 const unconfirmed = (step = 3, attempt = 1) => factsOfOwn({ ...base, kind: 'unconfirmed', step, at: DUE + 60, attempt });
 const refused = (step = 1, afterUncertain = false) =>
   factsOfOwn({ ...base, kind: 'refused', step, at: DUE + 15, status: 'cancelled', reason: 'cancelled', afterUncertain });
-const evidence = (kind: EvidenceFact['kind'], attempt = 1, at = DUE + 100) =>
+const evidence = (kind: EvidenceFact['kind'], attempt = 1, at = DUE + 100, recordedAt = at + 900) =>
   factsOfEvidence({
     kind,
     attempt,
     at,
+    recordedAt,
     providerMessageId: `wamid.${attempt}`,
     error: kind === 'failed' ? { code: 'recipient_unreachable', providerCode: '131026', text: 'undeliverable' } : null,
   });
@@ -146,6 +147,44 @@ it('keeps the earliest instant of a kind of evidence, and of each attempt its fi
   expect(facts.failures.map(({ at }) => at)).toEqual([DUE + 3]);
 });
 
+describe('an instant that a provider tells', () => {
+  const heard = DUE + 60_000;
+  const delivered = (at: number, recordedAt = heard) => evidence('delivered', 1, at, recordedAt);
+  const shown = (...facts: MessageFacts[]) => status(...facts).deliveredAt;
+
+  it('is believed within what clocks may differ, and else shown as heard', () => {
+    expect(shown(submitted(), delivered(DUE + 25))).toBe(DUE + 25);
+    // A clock that is some minutes off.
+    expect(shown(submitted(), delivered(DUE - 4 * 60_000))).toBe(DUE - 4 * 60_000);
+    expect(shown(submitted(), delivered(heard + 4 * 60_000))).toBe(heard + 4 * 60_000);
+    for (const wrong of [1_000, DUE - 6 * 60_000, heard + 6 * 60_000, 99_999_999_999_000])
+      expect(shown(submitted(), delivered(wrong))).toBe(heard);
+  });
+
+  it('may be told days later', () => {
+    expect(shown(submitted(), delivered(DUE + 25, DUE + 6 * 86_400_000))).toBe(DUE + 25);
+  });
+
+  it('is measured by the call of the attempt, whenever that becomes known, and before by the due time', () => {
+    const late = DUE + 3_600_000;
+    const called = factsOfOwn(
+      { ...base, kind: 'submitted', step: 2, at: late, attempt: 1 },
+      { step: 2, attempt: 1, at: late, calledAt: late, waits: [] },
+    );
+    const told = delivered(DUE + 60_000, late + 2_000);
+    expect(status(told).deliveredAt).toBe(late + 2_000);
+    expect(shown(held(), told)).toBe(DUE + 60_000);
+    expect(shown(held(), told, called)).toBe(late + 2_000);
+    expect(shown(called, told, held())).toBe(late + 2_000);
+  });
+
+  it('of a failure is the instant of the error too', () => {
+    const wrong = status(submitted(), evidence('failed', 1, 1_000, heard));
+    expect(wrong).toMatchObject({ status: 'failed', failedAt: heard, error: { at: heard } });
+    expect(wrong.error).not.toHaveProperty('heardAt');
+  });
+});
+
 const step = fc.integer({ min: 0, max: 4 });
 const attempt = fc.integer({ min: 1, max: 3 });
 const at = fc.integer({ min: DUE - 5, max: DUE + 5 });
@@ -171,22 +210,25 @@ const ownFact: fc.Arbitrary<MessageFacts> = fc
     };
     return made[kind as OwnFact['kind']]();
   });
-const evidenceFact: fc.Arbitrary<MessageFacts> = fc
+const MINUTE = 60_000;
+const YEAR_5138 = 99_999_999_999_000;
+const saidEvidence: fc.Arbitrary<EvidenceFact> = fc
   .record({
     attempt,
-    at,
+    at: fc.oneof({ arbitrary: at, weight: 4 }, fc.constantFrom(1, DUE - 40 * MINUTE, DUE + 4 * MINUTE, YEAR_5138)),
+    recordedAt: fc.constantFrom(DUE + 10, DUE + MINUTE, DUE + 3 * MINUTE, DUE + 20 * MINUTE),
     kind: fc.constantFrom('sent', 'delivered', 'read', 'failed', 'held', 'played', 'unknown'),
     code: fc.constantFrom('131026', '131049'),
   })
-  .map(({ attempt, at, kind, code }) =>
-    factsOfEvidence({
-      kind: kind as EvidenceFact['kind'],
-      attempt,
-      at,
-      providerMessageId: `wamid.${attempt}`,
-      error: kind === 'failed' ? { code: 'recipient_unreachable', providerCode: code, text: null } : null,
-    }),
-  );
+  .map(({ attempt, at, recordedAt, kind, code }) => ({
+    kind: kind as EvidenceFact['kind'],
+    attempt,
+    at,
+    recordedAt,
+    providerMessageId: `wamid.${attempt}`,
+    error: kind === 'failed' ? { code: 'recipient_unreachable', providerCode: code, text: null } : null,
+  }));
+const evidenceFact: fc.Arbitrary<MessageFacts> = saidEvidence.map(factsOfEvidence);
 const someFacts = fc.array(fc.oneof(ownFact, evidenceFact), { minLength: 1, maxLength: 10 });
 
 /** In order, every move of a claim with a step of its own; only holds join it there, at later instants. */
@@ -270,6 +312,21 @@ describe('the join', () => {
         },
       ),
       { numRuns: 3_000 },
+    );
+  });
+
+  it('gives the same row for evidence that came again later as for what was heard first, which is what is kept', () => {
+    fc.assert(
+      fc.property(fc.array(saidEvidence, { maxLength: 12 }), ownFact, (said, own) => {
+        const kept = new Map<string, EvidenceFact>();
+        for (const one of said) {
+          const key = JSON.stringify([one.attempt, one.kind, one.at, one.error?.providerCode]);
+          if ((kept.get(key)?.recordedAt ?? Infinity) > one.recordedAt) kept.set(key, one);
+        }
+        const came = all(own, ...said.map(factsOfEvidence));
+        expect(all(own, ...[...kept.values()].map(factsOfEvidence))).toEqual(came);
+      }),
+      { numRuns: 1_000 },
     );
   });
 

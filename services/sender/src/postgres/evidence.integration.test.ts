@@ -1,3 +1,4 @@
+import type { Events } from '#contracts/events';
 import { statement } from '#runtime/postgres/sql-file';
 import { dueItem, evidence, GateUnderTest, RESULTS, results } from './test-support/gate-under-test';
 
@@ -32,6 +33,17 @@ test('evidence before the answer: accepted by it, and the answer adds what only 
     expect(await world.record(results(item).accepted)).toMatchObject({ applied: false });
   });
   expect(third).toEqual([]);
+});
+
+test('a provider whose clock is wrong does not say when a message was submitted', async () => {
+  for (const providerAt of [1_000, 99_999_999_999_000]) {
+    const before = Date.now();
+    const item = await world.claimed(await world.openSchedule());
+    const [told] = await world.eventsOf(() => world.gate.recordEvidence([{ ...evidence(item, 'sent'), providerAt }]));
+    const { submittedAt } = told!.event as Events['MessageSubmitted'];
+    expect(submittedAt).toBeGreaterThanOrEqual(before - 1);
+    expect(submittedAt).toBeLessThanOrEqual(Date.now() + 1);
+  }
 });
 
 test('an answer that contradicts evidence is kept with the attempt and moves nothing', async () => {

@@ -68,6 +68,7 @@ describe('statuses', () => {
       attempt,
       kind: 'sent',
       at: status!.providerAtMs,
+      recordedAt: RECEIVED_AT,
       providerMessageId: status!.providerMessageId,
       error: null,
     });
