@@ -53,6 +53,7 @@ export interface Page<T> {
 
 export interface TimelineEntry {
   at: string;
+  providerAt: string | null;
   what: string;
   by: string;
   detail: unknown;

@@ -80,12 +80,10 @@ async function runDemo(everything: Everything, screen: Screen, keep: boolean): P
     messages[0]!;
   screen.title(`The timeline of ${shown.id} (${shown.ref ?? shown.to})`);
   const timeline = await api.get<{ data: TimelineEntry[] }>(`/v1/messages/${shown.id}/timeline`);
-  for (const { at: when, what, by, detail } of timeline.data) {
-    screen.line(
-      `  ${when}  ${what.padEnd(22)} ${by.padEnd(12)} ${detail === null || detail === undefined ? '' : JSON.stringify(detail)}`,
-    );
-  }
-  screen.line('  (a provider tells whole seconds, so what it says can seem to come before what it is about)');
+  for (const entry of timeline.data) screen.line(`  ${lineOf(entry)}`);
+  screen.line(
+    '  (in the order in which we saw it; what a provider says has its own time too, in whole seconds of its own clock)',
+  );
   screen.title(
     sound && cancelSound
       ? 'Everything was checked against what the provider received, and is true.'
@@ -94,6 +92,11 @@ async function runDemo(everything: Everything, screen: Screen, keep: boolean): P
   if (keep) printNextSteps(platform.apiUrl, key, audience.id, shown.id, screen);
   else screen.line("`npm run demo -- --keep` leaves everything running, with the API's documentation and a key to try it with.");
   return sound && cancelSound;
+}
+
+function lineOf({ at, providerAt, what, by, detail }: TimelineEntry): string {
+  const more = detail === null || detail === undefined ? '' : JSON.stringify(detail);
+  return `${at}  ${what.padEnd(23)} ${by.padEnd(14)} ${providerAt === null ? '' : `at ${providerAt} by its clock `}${more}`;
 }
 
 /** The key is a test tenant's, on loopback: it reaches nobody but the simulator. */

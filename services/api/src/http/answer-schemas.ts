@@ -147,12 +147,14 @@ export const messageAnswer = z.object({
     .nullable(),
   dueAt: instant,
   submittedAt: instant.nullable(),
-  evidence: z.object({
-    sentAt: instant.nullable(),
-    deliveredAt: instant.nullable(),
-    readAt: instant.nullable(),
-    failedAt: instant.nullable(),
-  }),
+  evidence: z
+    .object({
+      sentAt: instant.nullable(),
+      deliveredAt: instant.nullable(),
+      readAt: instant.nullable(),
+      failedAt: instant.nullable(),
+    })
+    .describe('As the provider told, in whole seconds of its own clock; when we heard it where that can not be'),
   attempts: z.number().int(),
   nextAttemptAt: instant.nullable(),
   error: z
@@ -173,7 +175,13 @@ export const messageListAnswer = z.object({ data: z.array(messageAnswer), nextCu
 export const timelineAnswer = z.object({
   data: z.array(
     z.object({
-      at: instant,
+      at: instant.describe('By our clocks, and what the timeline is ordered by: of what a provider says, when we heard it'),
+      providerAt: instant
+        .nullable()
+        .describe(
+          'Of what a provider says, when it was by its own clock, as it told it: whole seconds, which can be before the call that ' +
+            'they are about. Null for all else',
+        ),
       what: z.string(),
       by: z.string(),
       detail: z.record(z.string(), z.unknown()),

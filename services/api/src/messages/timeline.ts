@@ -41,14 +41,21 @@ export interface TimelineRecords {
 }
 
 export interface TimelineItem {
+  /** By our clocks: of what a provider says, when we heard it. */
   at: string;
+  /** Of what a provider says, when it was, as the provider told it: whole seconds of a clock that is not ours. */
+  providerAt: string | null;
   what: string;
   by: string;
   detail: Record<string, unknown>;
   traceId: string | null;
 }
 
-/** What happened to one message, from what was asked to the last evidence. Items of one instant keep the order of their causes. */
+/**
+ * What happened to one message, from what was asked to the last evidence, in the order in which we saw it. Ordered by what providers
+ * tell, evidence would stand before the call that it is about: whole seconds are up to a second early. Items of one instant keep the
+ * order of their causes.
+ */
 export function timeline(
   schedule: ExistingSchedule,
   records: TimelineRecords,
@@ -57,8 +64,14 @@ export function timeline(
   nowMs: number,
 ): TimelineItem[] {
   const items: Array<{ atMs: number; item: Omit<TimelineItem, 'at'> }> = [];
-  const add = (atMs: number, what: string, by: string, detail: Record<string, unknown> = {}, traceId: string | null = null) =>
-    items.push({ atMs, item: { what, by, detail: withoutNothing(detail), traceId } });
+  const add = (
+    atMs: number,
+    what: string,
+    by: string,
+    detail: Record<string, unknown> = {},
+    traceId: string | null = null,
+    providerAt: string | null = null,
+  ) => items.push({ atMs, item: { providerAt, what, by, detail: withoutNothing(detail), traceId } });
   const { slot, number } = schedule.definition;
 
   for (const event of records.events) {
@@ -97,14 +110,9 @@ export function timeline(
       );
     }
   }
-  for (const one of records.evidence) {
-    const { attempt, code, providerCode } = one;
-    add(one.providerAtMs, `provider_says_${one.kind}`, provider, {
-      attempt,
-      code,
-      providerCode,
-      recordedAt: iso(one.recordedAtMs),
-    });
+  for (const { attempt, kind, code, providerCode, providerAtMs, recordedAtMs } of [...records.evidence].sort(compareEvidence)) {
+    const detail = { attempt, code, providerCode };
+    add(recordedAtMs, `provider_says_${kind}`, provider, detail, null, asTold(providerAtMs));
   }
   const ended = endOf(facts, merged);
   if (ended) add(ended.atMs, merged.status, ended.by, { reason: merged.reason });
@@ -113,6 +121,18 @@ export function timeline(
     .map((entry, order) => ({ ...entry, order }))
     .sort((a, b) => a.atMs - b.atMs || a.order - b.order)
     .map(({ atMs, item }) => ({ at: iso(atMs), ...item }));
+}
+
+/** As a message goes its way; several come in one webhook, and in one second. */
+const KINDS = ['held', 'sent', 'delivered', 'read', 'played', 'failed'];
+
+function compareEvidence(a: EvidenceEntry, b: EvidenceEntry): number {
+  return a.recordedAtMs - b.recordedAtMs || a.providerAtMs - b.providerAtMs || KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
+}
+
+/** Without milliseconds where it has none: nobody should take them for known. */
+function asTold(ms: number): string {
+  return iso(ms).replace('.000Z', 'Z');
 }
 
 /** The end of a message that never was an attempt; the others end with their attempts and evidence. */

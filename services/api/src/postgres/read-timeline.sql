@@ -9,5 +9,5 @@ SELECT
     FROM sender.attempt_public AS a WHERE a.occurrence_id = $1::bytea) AS attempts,
   (SELECT jsonb_agg(jsonb_build_object('attempt', e.attempt, 'kind', e.kind, 'providerAtMs',
       (extract(epoch FROM e.provider_at) * 1000)::bigint, 'recordedAtMs', (extract(epoch FROM e.recorded_at) * 1000)::bigint,
-      'code', e.code, 'providerCode', e.provider_code) ORDER BY e.provider_at, e.recorded_at)
+      'code', e.code, 'providerCode', e.provider_code) ORDER BY e.recorded_at, e.provider_at)
     FROM receipts.evidence_public AS e WHERE e.occurrence_id = $1::bytea) AS evidence
