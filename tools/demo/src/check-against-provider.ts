@@ -15,11 +15,19 @@ export async function checkCampaign(
   const missing = messages.filter((message) => arrived.has(message.status) && !received.has(digits(message.to))).length;
   const never = new Set(['refused', 'cancelled', 'expired', 'scheduled']);
   const wrong = messages.filter((message) => never.has(message.status) && received.has(digits(message.to))).length;
-  const { rejectedByRate: rejected } = await control.summary();
   screen.line(
-    `  the provider received ${sumOf(received)} messages for ${received.size} recipients; twice: ${twice}; sent but not received: ${missing}; received though never sent: ${wrong}; refused by it as over the rate (both numbers): ${rejected}`,
+    `  the provider received ${sumOf(received)} messages for ${received.size} recipients; twice: ${twice}; sent but not received: ${missing}; received though never sent: ${wrong}`,
   );
-  return twice === 0 && missing === 0 && wrong === 0 && rejected === 0;
+  const inPace = await checkPace(control, phoneNumberId, screen);
+  return twice === 0 && missing === 0 && wrong === 0 && inPace;
+}
+
+/** What the provider refused of this number; what it refused of all numbers stands beside it, and is another number's fault. */
+async function checkPace(control: SimulatorControl, phoneNumberId: string, screen: Screen): Promise<boolean> {
+  const { numbers, rejectedByRate: ofAll } = await control.summary();
+  const rejected = numbers[phoneNumberId]?.rejectedByRate ?? 0;
+  screen.line(`  the provider received over the rate and refused: ${rejected} of this number, ${ofAll} of all numbers`);
+  return rejected === 0;
 }
 
 /** What a cancel counted as prevented must not be at the provider. */
@@ -41,8 +49,10 @@ export async function checkCancel(
   screen.line(
     `  messages shown as cancelled: ${cancelled.length} (prevented: ${prevented}); of them at the provider: ${broken}; received by the provider: ${sumOf(received)}`,
   );
+  const inPace = await checkPace(control, phoneNumberId, screen);
   return (
     addsUp &&
+    inPace &&
     broken === 0 &&
     cancelled.length >= prevented &&
     cancelled.length <= prevented + inFlight &&
