@@ -6,6 +6,7 @@ import { ServerProcess } from '#local-stack/server-process';
 import { waitUntil } from '#runtime/wait-until';
 import { request } from 'undici';
 import { NODE_FLAGS } from './node-flags';
+import { waitOf } from './told-waits';
 
 export type ServiceName = 'api' | 'scheduler' | 'sender' | 'receipts';
 
@@ -60,7 +61,7 @@ export class ServiceProcess {
           const { statusCode, body } = await request(`${this.url}/health/ready`);
           const text = await body.text();
           if (statusCode === 200) return true;
-          onWait(text);
+          onWait(waitOf(text));
         } catch {
           onWait('its first answer');
         }

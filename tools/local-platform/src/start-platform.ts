@@ -5,6 +5,7 @@ import { OwnedFolder } from '#local-stack/owned-folder';
 import type { StackAddresses } from '#local-stack/start-local-stack';
 import { migrate } from '../../migrate/src/migrate';
 import { ServiceProcess, type ServiceName } from './service-process';
+import { ToldWaits } from './told-waits';
 
 export interface PlatformOptions {
   /** Addresses of the servers; DATABASE_URL is an administrator's. */
@@ -87,12 +88,12 @@ export async function startPlatform(options: PlatformOptions): Promise<Platform>
   }
   const of = (service: ServiceName): ServiceProcess[] => services.filter((one) => one.service === service);
   const untilReady = async (): Promise<void> => {
+    const told = new ToldWaits();
     await Promise.all(
       services.map(async (service) => {
-        let told = '';
         await service.untilReady((waitsFor) => {
-          if (waitsFor !== told) options.progress?.(`${service.name} waits for ${waitsFor.slice(0, 160)}`);
-          told = waitsFor;
+          const line = told.hear(service.name, waitsFor, performance.now());
+          if (line !== undefined) options.progress?.(line);
         });
         options.progress?.(`${service.name} is ready`);
       }),
