@@ -53,6 +53,7 @@ function toLog(log: Log, { level, namespace, log: entry }: LogEntry): void {
 /** Asks until the brokers answer and, if topics are named, until all of these have a leader for every partition. */
 export async function waitForKafka(options: KafkaOptions, topics: string[], signal: AbortSignal): Promise<void> {
   const log = options.log ?? silentLog;
+  let told: string | undefined;
   for (let attempt = 1; !signal.aborted; attempt++) {
     // Its own retries are few: the loop here reports, and ends when it is told to.
     const admin = kafkaClient({ ...options, log: silentLog }, { initialRetryTime: 50, maxRetryTime: 200, retries: 2 }).admin();
@@ -69,12 +70,10 @@ export async function waitForKafka(options: KafkaOptions, topics: string[], sign
       }
       return;
     } catch (error) {
-      if (attempt === 1 || attempt % 20 === 0) {
-        log.info('waiting for Kafka', {
-          waitingFor: isError(error) ? error.message : 'an answer',
-          attempt,
-          address: options.brokers.join(', '),
-        });
+      const waitingFor = isError(error) ? error.message : 'an answer';
+      if ((attempt === 1 || attempt % 20 === 0) && waitingFor !== told) {
+        log.info('waiting for Kafka', { waitingFor, attempt, address: options.brokers.join(', ') });
+        told = waitingFor;
       }
     } finally {
       await admin.disconnect().catch(() => undefined);

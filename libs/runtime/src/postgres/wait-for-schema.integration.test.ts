@@ -1,6 +1,8 @@
 import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../../../test-support/isolation';
 import { openDatabase, type PostgresDatabase } from './open-database';
+import { openLog } from '../log';
+import { waitUntil } from '../wait-until';
 import { schemaVersion, shippedSchemaVersion, waitForSchema } from './wait-for-schema';
 
 let test: TestDatabase;
@@ -35,5 +37,30 @@ it('ends its waiting when it is told to', async () => {
   const stop = new AbortController();
   const waiting = waitForSchema(database, 99, { everyMs: 20, signal: stop.signal });
   stop.abort();
+  await waiting;
+});
+
+it('says once what it waits for, and again when that has changed', async () => {
+  const lines: string[] = [];
+  let asked = 0;
+  const counting = {
+    ...database,
+    rows: ((statement, values) => {
+      asked++;
+      return database.rows(statement, values);
+    }) as PostgresDatabase['rows'],
+  } as PostgresDatabase;
+  const log = openLog({ service: 'test', level: 'info', write: (line) => void lines.push(line) });
+  const waiting = waitForSchema(counting, 99, { everyMs: 1, log });
+  const askedAgain = async (): Promise<void> => {
+    const before = asked;
+    await waitUntil('some more rounds', () => asked > before + 60);
+  };
+  await askedAgain();
+  expect(lines.map((line) => JSON.parse(line).waitingFor)).toEqual(['version 99, found 4']);
+  await database.pool.query('UPDATE punctual.schema_version SET version = 5');
+  await askedAgain();
+  expect(lines.map((line) => JSON.parse(line).waitingFor)).toEqual(['version 99, found 4', 'version 99, found 5']);
+  await database.pool.query('UPDATE punctual.schema_version SET version = 99');
   await waiting;
 });

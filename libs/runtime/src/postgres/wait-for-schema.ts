@@ -24,11 +24,15 @@ export async function waitForSchema(
   version: number = shippedSchemaVersion(),
   { log = silentLog, signal, everyMs = 500 }: { log?: Log; signal?: AbortSignal; everyMs?: number } = {},
 ): Promise<void> {
+  let told: number | undefined;
   for (let attempt = 0; !signal?.aborted; attempt++) {
     const found = await schemaVersion(database);
     if (found >= version) return;
-    if (attempt % 20 === 0)
+    // Said once, and again when it has changed: a migration that goes on passes a version with each file.
+    if (attempt % 20 === 0 && found !== told) {
       log.info('waiting for the schema; run `npm run migrate`', { waitingFor: `version ${version}, found ${found}` });
+      told = found;
+    }
     await pause(everyMs, signal);
   }
 }
