@@ -107,7 +107,16 @@ it('takes a signed webhook and a sender’s facts all the way to public events',
     ce_type: 'punctual.message.status_changed',
     'content-type': 'application/avro',
   });
+
+  // Of a message whose answer the sender has not told yet, it hears what its provider says.
+  const other = await stage.campaign(1);
+  const early = webhookBody([
+    { wamid: 'wamid.early', token: tokenOf(other, 0), status: 'sent', at: Math.floor(other.dueAt / 1000) },
+  ]);
+  expect((await post(number, early, { 'x-hub-signature-256': signature(early) })).status).toBe(200);
   await waitUntil('the normalised evidence', () => events().some(({ name }) => name === 'ReceiptRecorded'));
+  const receipts = events().filter(({ name }) => name === 'ReceiptRecorded');
+  expect(receipts).toMatchObject([{ event: { occurrenceId: other.occurrence(0), kind: 'sent' } }]);
 });
 
 it('answers the verification of Meta only for the right token', async () => {

@@ -76,7 +76,9 @@ BEGIN
 END
 $$;
 
--- Stored whatever the claim's state; evidence that names no attempt (0) is filed under the latest one.
+-- Stored in every state of the claim in which it says something, and without a claim. An accepted one is final: no attempt follows
+-- it that would have to know, and what is told of the message afterwards is the business of the status join.
+-- Evidence that names no attempt (0) is filed under the latest one.
 CREATE FUNCTION sender.record_evidence(
   p_occurrence_ids bytea[], p_attempts int[], p_kinds text[], p_provider_at double precision[], p_provider_message_ids text[],
   p_codes text[], p_provider_codes text[], p_texts text[]
@@ -86,14 +88,17 @@ SET search_path = pg_catalog, pg_temp SET plan_cache_mode = force_generic_plan S
 AS $$
 BEGIN
   -- The claims first: no result, sweep or further attempt may pass between the evidence and what follows from it.
-  PERFORM 1 FROM sender.claim c WHERE c.occurrence_id = ANY (p_occurrence_ids) ORDER BY c.occurrence_id FOR UPDATE;
+  PERFORM 1 FROM sender.claim c
+  WHERE c.occurrence_id = ANY (p_occurrence_ids) AND c.state <> 'accepted' ORDER BY c.occurrence_id FOR UPDATE;
 
+  -- In a statement of its own: a claim that the first one waited for may be accepted by now.
   INSERT INTO sender.evidence (occurrence_id, attempt, kind, provider_at, provider_message_id, code, provider_code, text)
   SELECT DISTINCT ON (u.id, attempt, u.kind) u.id, a.attempt, u.kind, sender.instant(u.provider_at), u.message_id, u.code, u.provider_code, u.text
   FROM unnest(p_occurrence_ids, p_attempts, p_kinds, p_provider_at, p_provider_message_ids, p_codes, p_provider_codes, p_texts)
     AS u (id, attempt, kind, provider_at, message_id, code, provider_code, text)
-  LEFT JOIN sender.claim c ON c.occurrence_id = u.id AND u.attempt = 0
+  LEFT JOIN sender.claim c ON c.occurrence_id = u.id AND (u.attempt = 0 OR c.state = 'accepted')
   CROSS JOIN LATERAL (SELECT CASE WHEN u.attempt > 0 THEN u.attempt ELSE coalesce(c.attempt, 0) END::smallint AS attempt) AS a
+  WHERE c.state IS DISTINCT FROM 'accepted'
   ORDER BY u.id, attempt, u.kind, u.provider_at
   ON CONFLICT (occurrence_id, attempt, kind) DO NOTHING;
 

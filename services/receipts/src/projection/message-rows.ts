@@ -39,7 +39,10 @@ interface KnownMessage {
   toldStatus: string | null;
 }
 
-export async function lockMessages(transaction: Queryable, ids: Buffer[]): Promise<Map<string, KnownMessage>> {
+/** By the hexadecimal id. */
+export type KnownMessages = ReadonlyMap<string, KnownMessage>;
+
+export async function lockMessages(transaction: Queryable, ids: Buffer[]): Promise<KnownMessages> {
   const rows = await transaction.rows<MessageRow>(LOCK, [Buffer.concat(ids)]);
   return new Map(rows.map((row) => [row.occurrence_id.toString('hex'), known(row)]));
 }

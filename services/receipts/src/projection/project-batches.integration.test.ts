@@ -68,5 +68,5 @@ it('brings what a sender and a provider say into one row, and tells it with ref 
   const sequences = changes.map(({ event }) => event.sequence);
   expect(sequences).toEqual([...sequences].sort((a, b) => a - b));
   expect(new Set(sequences).size).toBe(3);
-  expect(told.filter(({ name }) => name === 'ReceiptRecorded')).toHaveLength(2);
+  expect(told.filter(({ name }) => name === 'ReceiptRecorded')).toEqual([]);
 });

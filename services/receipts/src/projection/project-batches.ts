@@ -2,7 +2,7 @@ import type { Codec } from '#contracts/codec';
 import { parseId, runOf, uuidText } from '#contracts/ids';
 import type { Clock } from '#runtime/clock';
 import type { Database, Queryable } from '#runtime/postgres/database';
-import { factsOfEvidence, mergeFacts, nothingKnown } from '../status/message-facts';
+import { factsOfEvidence, mergeFacts, nothingKnown, type MessageFacts } from '../status/message-facts';
 import type { StatusOfMessage } from '../status/message-status';
 import { parkOrFind, recordEvidence, storeProviderIds, type ProviderId } from './evidence-rows';
 import type { Evidence, Item, NamelessEvidence, ReadBatch, RunEvent, ScheduleEvent } from './items';
@@ -15,6 +15,7 @@ import {
   updateMessages,
   type Addition,
   type Change,
+  type KnownMessages,
 } from './message-rows';
 import { ProjectorOffsets } from './offset-rows';
 import { messageStatusChanged, receiptRecorded, type Outgoing, type RunFrame } from './outgoing';
@@ -96,8 +97,7 @@ export class Projection {
       ...(await this.catchUp(transaction, written, frames, runs.rows, runs.newlyPlanned)),
     ];
     return [
-      // A status that we don't know is kept as evidence, but nobody could act on it.
-      ...recorded.filter(({ kind }) => kind !== 'unknown').map((one) => receiptRecorded(codec, one)),
+      ...recorded.filter((one) => canSettle(one, additions, rows)).map((one) => receiptRecorded(codec, one)),
       ...(await this.tell(transaction, told, (run) => frames.get(run) ?? frameOf(runs.rows.get(run)!)!, nowMs)),
       ...runs.outgoing,
     ];
@@ -169,6 +169,18 @@ export class Projection {
     );
   }
 }
+
+/**
+ * Whether the sender could act on it: not on a status that we don't know, and not where it has told that it holds the message for
+ * accepted, which is final for the gate. That is nearly all evidence, since providers answer before they report.
+ */
+function canSettle({ kind, occurrenceId }: Evidence, additions: Map<string, Addition>, rows: KnownMessages): boolean {
+  if (kind === 'unknown') return false;
+  const id = occurrenceId.toString('hex');
+  return !isSubmitted(additions.get(id)?.facts) && !isSubmitted(rows.get(id)?.facts);
+}
+
+const isSubmitted = (facts: MessageFacts | undefined): boolean => facts?.own?.kind === 'submitted';
 
 interface SortedItems {
   deliveries: Array<Extract<Item, { about: 'message' }>['delivery']>;

@@ -1,4 +1,5 @@
 import type { Events } from '#contracts/events';
+import { pause } from '#runtime/pause';
 import { statement } from '#runtime/postgres/sql-file';
 import { dueItem, evidence, GateUnderTest, RESULTS, results } from './test-support/gate-under-test';
 
@@ -58,14 +59,29 @@ test('an answer that contradicts evidence is kept with the attempt and moves not
   ]);
 });
 
-test('evidence after an accepted answer is stored and says nothing new', async () => {
+test('evidence after an accepted answer says nothing new, and is not kept', async () => {
   const item = await world.claimed(await world.openSchedule());
   await world.record(results(item).accepted);
   const events = await world.eventsOf(() =>
     world.gate.recordEvidence(['sent', 'read', 'failed'].map((kind) => evidence(item, kind as 'sent'))),
   );
   expect(events).toEqual([]);
-  expect(await world.admin.rows(EVIDENCE, [item.occurrenceId])).toHaveLength(3);
+  expect(await world.admin.rows(EVIDENCE, [item.occurrenceId])).toEqual([]);
+});
+
+test('evidence that waits for an answer which is being recorded finds the claim accepted', async () => {
+  const item = await world.claimed(await world.openSchedule());
+  let recorded: Promise<number> | undefined;
+  await world.admin.transaction(async (answer) => {
+    await answer.rows(
+      statement('accepting', "UPDATE sender.claim SET state = 'accepted', sweep_at = NULL WHERE occurrence_id = $1"),
+      [item.occurrenceId],
+    );
+    recorded = world.gate.recordEvidence([evidence(item, 'sent')]);
+    expect(await Promise.race([recorded, pause(100).then(() => 'waits')])).toBe('waits');
+  });
+  expect(await recorded).toBe(0);
+  expect(await world.admin.rows(EVIDENCE, [item.occurrenceId])).toEqual([]);
 });
 
 test('evidence while the message waits for its retry ends the retry', async () => {
