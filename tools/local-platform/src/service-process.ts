@@ -5,7 +5,7 @@ import { projectRoot } from '#local-stack/project-root';
 import { ServerProcess } from '#local-stack/server-process';
 import { waitUntil } from '#runtime/wait-until';
 import { request } from 'undici';
-import { NODE_FLAGS } from './node-flags';
+import { nodeFlags } from './node-flags';
 import { waitOf } from './told-waits';
 
 export type ServiceName = 'api' | 'scheduler' | 'sender' | 'receipts';
@@ -31,7 +31,7 @@ export class ServiceProcess {
     const server = new ServerProcess(folder, {
       name,
       program: process.execPath,
-      args: [...NODE_FLAGS, '-r', telemetry, main],
+      args: [...nodeFlags(service), '-r', telemetry, main],
       cwd: root,
       logFile,
       env: { ...process.env, ...env, HOST: '127.0.0.1', PORT: String(port), INSTANCE_ID: name },

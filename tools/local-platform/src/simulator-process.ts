@@ -5,7 +5,7 @@ import { projectRoot } from '#local-stack/project-root';
 import { ServerProcess } from '#local-stack/server-process';
 import { waitUntil } from '#runtime/wait-until';
 import type { ConfigurationInput } from '../../provider-simulator/src/configuration';
-import { NODE_FLAGS } from './node-flags';
+import { nodeFlags } from './node-flags';
 import { SimulatorControl } from '../../provider-simulator/src/control-client';
 
 export interface RunningSimulator {
@@ -25,7 +25,7 @@ export async function startSimulatorProcess(
   const server = new ServerProcess(folder, {
     name: 'provider-simulator',
     program: process.execPath,
-    args: [...NODE_FLAGS, main],
+    args: [...nodeFlags('provider-simulator'), main],
     cwd: projectRoot(),
     logFile: join(folder.path, 'logs', 'provider-simulator.log'),
     env: { ...process.env, SIMULATOR_PORT: String(port), SIMULATOR_CONFIG: JSON.stringify(configuration) },
